@@ -1,0 +1,105 @@
+"""How do bytes become text, and text bytes? One rule for every file that the lab reads or writes.
+
+Reading: UTF-8 only, a byte order mark is dropped, CRLF and CR become LF, lines end at LF and nowhere else. JSON is read
+strictly: no repeated key, no NaN, no lone surrogate. Writing: UTF-8 with LF, to a temporary file that then takes the
+place of the old one, so that a reader never sees half a file.
+"""
+import hashlib
+import json
+import os
+
+from .errors import DataError, Fault
+
+
+def read_text(path: str) -> str:
+    """The text of a UTF-8 file without byte order mark, its line ends made LF.
+
+    Raises `DataError` if the file cannot be read or is not UTF-8.
+    """
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+    except OSError as error:
+        remedy = "name an existing file that you may read"
+        raise DataError([Fault(path, None, f"cannot be read ({error.strerror})", remedy)]) from error
+    return decode(data, path)
+
+
+def decode(data: bytes, path: str) -> str:
+    """UTF-8 bytes as text without byte order mark, line ends made LF; `DataError` names the line of the first bad byte."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        rule = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8"
+        raise DataError([Fault(path, line, rule, "save the file as UTF-8")]) from error
+    return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_lines(path: str) -> list[tuple[int, str]]:
+    """[(line number from 1, line)] of a text file, split at LF only; blank lines are left out."""
+    return [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
+
+
+def parse_json_object(line: str) -> dict:
+    """One JSON object, read strictly; `ValueError` says which rule it breaks."""
+    try:
+        value = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("it nests too deeply") from error
+    if not isinstance(value, dict):
+        raise ValueError("it is not a JSON object")
+    if has_surrogate(json.dumps(value, ensure_ascii=False)):
+        raise ValueError("it holds a lone surrogate (\\ud800 to \\udfff), which no UTF-8 file can hold")
+    return value
+
+
+def has_surrogate(text: str) -> bool:
+    """Whether `text` holds a code point that cannot be written as UTF-8."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _unique_keys(pairs):
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"key {twice!r} stands twice")
+    return found
+
+
+def _no_constant(name):
+    raise ValueError(f"{name} is not a number that JSON has")
+
+
+def canonical_json(value) -> str:
+    """The one printed form of a JSON document: two-space indent, keys in the order given, no NaN, LF at the end."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def digest(value, length: int = 16) -> str:
+    """The first `length` hex digits of the SHA-256 of `value` as compact JSON with sorted keys."""
+    compact = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return text_digest(compact, length)
+
+
+def text_digest(text: str, length: int = 16) -> str:
+    """The first `length` hex digits of the SHA-256 of the UTF-8 bytes of `text`."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:length]
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a UTF-8 file whole or not at all: beside it first, then in its place."""
+    beside = f"{path}.{os.getpid()}.tmp"
+    try:
+        with open(beside, "wb") as file:
+            file.write(text.encode("utf-8"))
+        os.replace(beside, path)
+    except BaseException:
+        if os.path.exists(beside):
+            os.remove(beside)
+        raise

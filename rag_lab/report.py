@@ -1,0 +1,108 @@
+"""How does an outcome look on paper? One JSON layout for each kind, keys in a fixed order, none ever missing.
+
+`SEARCH` and `EVALUATION` name the layouts; a change of keys changes the number. Scores are rounded here and nowhere
+before: four decimals, six in an explanation, so that its parts can be summed by hand.
+"""
+from dataclasses import asdict
+
+from .evaluation import Evaluation, QueryResult
+from .model import Citation, Hit, Outcome, Settings
+
+SEARCH = "rag_lab.search/1"
+EVALUATION = "rag_lab.evaluation/1"
+UNMEASURED = ("faithfulness", "citation_precision", "citation_recall")   # they need a judge of meaning
+
+
+def rounded(value, digits: int = 4):
+    """`value` with every float in it rounded; the rest is left as it is."""
+    if isinstance(value, float):
+        return round(value, digits)
+    if isinstance(value, dict):
+        return {key: rounded(entry, digits) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(entry, digits) for entry in value]
+    return value
+
+
+def search_report(outcome: Outcome) -> dict:
+    """The JSON document of one query."""
+    return {
+        "schema": SEARCH,
+        "query": outcome.query,
+        "settings": settings_block(outcome.settings),
+        "corpus": outcome.statistics | {"avg_tokens": round(outcome.statistics["avg_tokens"], 1)},
+        "channel_sizes": {channel.name: len(channel.hits) if channel.ran else None for channel in outcome.channels},
+        "channel_notes": {channel.name: channel.note for channel in outcome.channels},
+        "funnel": outcome.funnel,
+        "dropped": outcome.dropped,
+        "decision": outcome.decision,
+        "refused": outcome.refused,
+        "reason": outcome.reason,
+        "best_support": round(outcome.best_support, 4),
+        "answer": outcome.answer,
+        "results": [hit_block(hit) for hit in outcome.results],
+        "top_candidates": [hit_block(hit) for hit in outcome.closest] if outcome.refused else None,
+        "tombstones": [asdict(tombstone) for tombstone in outcome.tombstones],
+        "receipt": outcome.receipt,
+    }
+
+
+def settings_block(settings: Settings) -> dict:
+    """The settings that shape the ranking, with what the threshold is compared with."""
+    return {"k": settings.k, "pool": settings.pool, "hybrid": settings.hybrid, "rerank": settings.rerank,
+            "rrf_k": settings.rrf_k, "threshold": settings.threshold, "threshold_on": "best_support"}
+
+
+def hit_block(hit: Hit) -> dict:
+    """One result. `score` is the fused score, or BM25's own when it ran alone; offsets count code points."""
+    candidate = hit.candidate
+    return {
+        "rank": hit.rank,
+        "doc_id": candidate.doc_id,
+        "title": hit.title,
+        "score": round(candidate.score, 4),
+        "support": round(candidate.parts.support, 4),
+        "bm25_score": rounded(candidate.scores.get("bm25")),
+        "dense_score": rounded(candidate.scores.get("dense")),
+        "rerank_score": round(candidate.parts.score, 4) if candidate.reranked else None,
+        "citation": citation_block(hit.citation) if hit.citation else None,
+        "context": dict(zip(("before", "after"), hit.context)) if hit.context else None,
+        "explain": rounded(hit.explanation, 6),
+    }
+
+
+def citation_block(citation: Citation) -> dict:
+    """A citation; the keys and their order are the chapter's."""
+    return asdict(citation)
+
+
+def evaluation_report(evaluation: Evaluation) -> dict:
+    """The JSON document of one evaluation."""
+    return {
+        "schema": EVALUATION,
+        "settings": settings_block(evaluation.settings),
+        "macro": rounded(evaluation.macro),
+        "counts": evaluation.counts,
+        "gain": "exponential",
+        "unmeasured": dict.fromkeys(UNMEASURED),
+        "queries": [query_block(result) for result in evaluation.queries],
+        "receipt": evaluation.receipt,
+    }
+
+
+def query_block(result: QueryResult) -> dict:
+    """One judged query."""
+    return {
+        "query_id": result.query.query_id,
+        "query": result.query.text,
+        "kind": result.query.kind,
+        "relevant": list(result.relevant),
+        "returned": list(result.returned),
+        "recall": rounded(result.recall),
+        "rr": rounded(result.reciprocal_rank),
+        "ndcg": rounded(result.ndcg),
+        "citation_relevance": result.citation_relevance,
+        "refused": result.refused,
+        "reason": result.reason,
+        "best_support": round(result.best_support, 4),
+    }

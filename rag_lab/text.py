@@ -1,0 +1,216 @@
+"""Which terms does a text hold, and where exactly do they stand in it?
+
+One rule serves documents and queries, so that text pasted from a document finds its source. Every token keeps its span
+in the text as it was given: half-open, in code points. Nothing here stems, translates or knows a dictionary.
+
+    fold       compatibility forms (NFKC) and letter case made equal; what cannot be seen is dropped
+    classify   each folded character gets a class: letter, digit, Han, kana, Hangul, symbol ...
+    tokens     runs of a class become tokens; runs of a script written without spaces become overlapping pairs
+"""
+import re
+import unicodedata
+from typing import Iterator, NamedTuple
+
+
+class Token(NamedTuple):
+    """A term and its span [start, end) in the original text, in code points."""
+
+    term: str
+    start: int
+    end: int
+
+
+# --- fold: what shall compare equal ---------------------------------------------------------------------------------
+
+_DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−⁃"), "-")
+_INVISIBLE_RANGES = (  # beyond the format characters (category Cf), which are all dropped
+    (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x20DD, 0x20E4), (0x3164, 0x3164),
+    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x1F3FB, 0x1F3FF), (0xE0100, 0xE01EF),
+)  # grapheme joiner, Hangul fillers, variation selectors, enclosing marks (keycaps), skin tones
+_JOIN = "\uffff"  # a code point that no text may hold: stands for "this character belongs to the one before"
+
+
+def _invisible(char: str) -> bool:
+    point = ord(char)
+    return unicodedata.category(char) == "Cf" or any(low <= point <= high for low, high in _INVISIBLE_RANGES)
+
+
+def _joins(char: str) -> bool:
+    """Whether `char` may fuse with the character before it: an accent, a half-width voice mark, a Hangul vowel or tail."""
+    first = unicodedata.normalize("NFKD", char)[0]
+    return unicodedata.category(first)[0] == "M" or 0x1161 <= ord(first) <= 0x11FF
+
+
+def _fold_cluster(cluster: str) -> str:
+    composed = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold())
+    return "".join(char for char in composed if not _invisible(char)).translate(_DASHES)
+
+
+class _FoldTable(dict):
+    """code point -> its folded form, worked out when first met; `_JOIN` if it depends on the character before."""
+
+    def __missing__(self, point: int) -> str:
+        char = chr(point)
+        folded = "" if _invisible(char) else _JOIN if _joins(char) else _fold_cluster(char)
+        self[point] = folded
+        return folded
+
+
+_FOLD = _FoldTable()
+
+
+def fold(text: str) -> str:
+    """The form in which two texts are compared: NFKC, casefolded, dashes alike, invisible characters gone."""
+    folded = text.translate(_FOLD)
+    if _JOIN in folded:
+        return "".join(_fold_cluster(text[start:end]) for start, end in _clusters(text))
+    return folded
+
+
+def _clusters(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of the smallest pieces that fold independently: a character with all that fuses with it."""
+    start = 0
+    for at in range(1, len(text)):
+        if _FOLD[ord(text[at])] != _JOIN:
+            yield start, at
+            start = at
+    if text:
+        yield start, len(text)
+
+
+def _fold_with_spans(text: str) -> tuple[str, list[int], list[int]]:
+    """(folded text, starts, ends): folded character i comes from text[starts[i]:ends[i]]."""
+    pieces, starts, ends = [], [], []
+    for start, end in _clusters(text):
+        piece = _fold_cluster(text[start:end])
+        pieces.append(piece)
+        starts += [start] * len(piece)
+        ends += [end] * len(piece)
+    return "".join(pieces), starts, ends
+
+
+# --- classify: what kind of character is it -------------------------------------------------------------------------
+
+_SCRIPTS = (  # scripts written without spaces between words; a run of one class is cut into pairs
+    ("H", (0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
+          (0xF900, 0xFAFF), (0x16FE2, 0x16FE3), (0x17000, 0x18DFF), (0x20000, 0x3FFFD)),             # Han, Tangut
+    ("K", (0x3031, 0x3035), (0x3041, 0x3096), (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF), (0x31F0, 0x31FF),
+          (0x1AFF0, 0x1B16F)),                                                                       # kana
+    ("B", (0x3105, 0x312F), (0x31A0, 0x31BF)),                                                       # Bopomofo
+    ("Y", (0xA000, 0xA4CF)),                                                                         # Yi
+    ("G", (0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97F), (0xAC00, 0xD7FF)),                   # Hangul
+    ("T", (0x0E01, 0x0E3A), (0x0E40, 0x0E4E), (0x0E80, 0x0ECE), (0x1000, 0x109F), (0x1780, 0x17D3)), # Thai to Khmer
+)
+_PAIRED = frozenset(name for name, *_ in _SCRIPTS)
+
+
+def _character_class(point: int) -> str:
+    for name, *ranges in _SCRIPTS:
+        if any(low <= point <= high for low, high in ranges):
+            return name
+    category = unicodedata.category(chr(point))
+    if category == "Nd":
+        return "9"
+    if category[0] in "LN":
+        return "a"
+    return {"M": "m", "S": "s" if category == "So" else " "}.get(category[0], "." if point == 0x2E else " ")
+
+
+class _ClassTable(dict):
+    """code point of a folded character -> its class letter, worked out when first met."""
+
+    def __missing__(self, point: int) -> str:
+        self[point] = name = _character_class(point)
+        return name
+
+
+_CLASS = _ClassTable()
+
+# Possessive repeats (`++`) keep the time linear whatever the text. In order: a decimal or version number (3.2, 10.0.1);
+# a word of letters and digits that stops before such a number; a run of each unspaced script; one symbol (an emoji).
+_RUN = re.compile(r"9++(?:\.9++)++|(?:a[am]*+|9++(?!\.9))++|H++|K++|B++|Y++|G++|T++|s")
+
+
+# --- tokens ---------------------------------------------------------------------------------------------------------
+
+def _token_spans(folded: str) -> Iterator[tuple[int, int]]:
+    """Spans of the tokens in folded text, in order."""
+    classes = folded.translate(_CLASS)
+    for run in _RUN.finditer(classes):
+        start, end = run.span()
+        if classes[start] in _PAIRED and end - start > 1:
+            yield from ((at, at + 2) for at in range(start, end - 1))
+        else:
+            yield start, end
+
+
+def iter_terms(text: str) -> Iterator[str]:
+    """The terms of a text in order, repeats kept, one at a time: a long text need not be held as a list."""
+    folded = fold(text)
+    return (folded[start:end] for start, end in _token_spans(folded))
+
+
+def terms(text: str) -> list[str]:
+    """The terms of a text in order, repeats kept.
+
+    >>> terms("P0 故障响应, v3.2")
+    ['p0', '故障', '障响', '响应', 'v', '3.2']
+    """
+    return list(iter_terms(text))
+
+
+def tokens(text: str) -> list[Token]:
+    """The terms of a text in order, each with its span in the text as given.
+
+    >>> tokens("５㎏ 猫")
+    [Token(term='5kg', start=0, end=2), Token(term='猫', start=3, end=4)]
+    """
+    folded, starts, ends = _fold_with_spans(text)
+    return [Token(folded[start:end], starts[start], ends[end - 1]) for start, end in _token_spans(folded)]
+
+
+def squeeze(text: str) -> str:
+    """Folded text without white space, and without punctuation at its two ends: the form in which phrases are sought."""
+    folded = "".join(fold(text).split())
+    words = [at for at, kind in enumerate(folded.translate(_CLASS)) if kind not in " .m"]
+    return folded[words[0]:words[-1] + 1] if words else ""
+
+
+# --- sentences ------------------------------------------------------------------------------------------------------
+
+_CLOSERS = "”’」』）】》\"')\\]"
+_SENTENCE_END = re.compile(rf"[。！？!?]+[{_CLOSERS}]*|\.[{_CLOSERS}]*(?=\s|$)")
+_BLOCK_LINE = re.compile(r"[ \t]*(?:#|\||>|[-*+] |\d+[.)] |```|~~~)")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Spans of the sentences of a text, in order, without the white space around them.
+
+    A sentence ends after 。！？!? (with a closing quote or bracket behind it), after a full stop before white space, at an
+    empty line, and where a Markdown heading, list item, table row or quotation begins or ends. A line that merely wraps
+    does not end one.
+    """
+    spans = []
+    for low, high in _blocks(text):
+        start = low
+        for end in [match.end() for match in _SENTENCE_END.finditer(text, low, high)] + [high]:
+            piece = text[start:end]
+            if piece.strip():
+                spans.append((start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())))
+            start = end
+    return spans
+
+
+def _blocks(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of the stretches of lines within which a sentence may run on from line to line."""
+    start = at = 0
+    alone = False  # whether the line before stands for itself
+    for line in text.split("\n"):
+        structural = bool(_BLOCK_LINE.match(line)) or not line.strip()
+        if (structural or alone) and at > start:
+            yield start, at
+            start = at
+        alone = structural
+        at += len(line) + 1
+    if start < len(text):
+        yield start, len(text)
