@@ -4,7 +4,6 @@ Hard rules only, in a fixed order; a document falls to the first rule that it br
 Not for relevance, and not for how a document reads.
 """
 import functools
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Iterable, Mapping
 
@@ -16,12 +15,12 @@ from .model import Document, Scope, Tombstone
 RULES = ("tenant", "role", "deleted", "status", "time", "version")   # in the order in which they are tried
 
 
-@dataclass(frozen=True)
 class Live:
     """The documents that a scope may see, and how many fell to each rule. The ledger is for those who may know it."""
 
-    documents: Mapping[str, Document]   # by id, in id order
-    ledger: Mapping[str, int]           # rule of RULES -> documents that fell to it
+    def __init__(self, documents: Mapping[str, Document], ledger: Mapping[str, int]):
+        self.documents = documents   # by id, in id order
+        self.ledger = ledger         # rule of RULES -> documents that fell to it
 
     @functools.cached_property
     def digest(self) -> str:

@@ -3,7 +3,6 @@
 A citation is a verbatim span of one version. It is checked before it is printed, and after an edit it is either found
 again or given up, never quietly moved. Not for meaning: that a quote is real does not say that it answers.
 """
-from dataclasses import replace
 from typing import NamedTuple, Sequence
 
 from .files import text_digest
@@ -62,7 +61,7 @@ def reanchor(citation: Citation, edited: Document) -> Anchor:
     if len(matches) != 1:
         return Anchor("ambiguous" if matches else "invalid", None, matches)
     start = matches[0]
-    found = replace(citation, title=edited.title, version=edited.version, start=start, end=start + len(citation.quote))
+    found = citation._replace(title=edited.title, version=edited.version, start=start, end=start + len(citation.quote))
     return Anchor("unchanged" if start == citation.start else "moved", found, matches)
 
 

@@ -13,8 +13,6 @@ from .errors import LabError, UsageError
 from .files import canonical_json, has_surrogate
 from .model import DEFAULT_THRESHOLD
 
-SEARCH_FLAGS = ("delete", "show_context", "explain")   # of one query only
-
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
@@ -33,9 +31,11 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _run(argv: list[str]) -> int:
-    command, rest = (argv[0], argv[1:]) if argv and argv[0] in COMMANDS else (None, argv)
-    document, code = COMMANDS[command](rest) if command else _query_or_eval(rest)
-    _print(canonical_json(document))
+    if argv and argv[0] in COMMANDS:
+        printed, code = COMMANDS[argv[0]](argv[1:])
+    else:
+        printed, code = document(argv), 0
+    _print(canonical_json(printed))
     return code
 
 
@@ -46,12 +46,15 @@ def _print(text: str) -> None:
 
 # --- python -m rag_lab --query | --eval -----------------------------------------------------------------------------
 
-def _query_or_eval(argv: list[str]) -> tuple[dict, int]:
+def document(argv: list[str]) -> dict:
+    """The JSON document that a query or an evaluation prints, for experiments that read it."""
     args = _parse(_main_parser(), _guard_dashed_query(argv))
+    if args.text is not None and "--" not in argv:
+        raise UsageError(f"{args.text!r} is no command; the commands are {', '.join(COMMANDS)}, and a question goes with --query")
     query = _query_of(args)
     if args.eval == (query is not None):
         raise UsageError("ask for one thing: --query TEXT, or --eval")
-    return (_evaluate(args) if args.eval else _search(args, query)), 0
+    return _evaluate(args) if args.eval else _search(args, query)
 
 
 def _main_parser() -> argparse.ArgumentParser:
@@ -124,8 +127,8 @@ def _reproduce(argv: list[str]) -> tuple[dict, int]:
     parser = argparse.ArgumentParser(prog="python -m rag_lab reproduce", allow_abbrev=False,
                                      description="Compare every printed output of the chapters with ours. Exit 1 if one differs.")
     _parse(parser, argv)
-    document = reproduce()
-    return document, 0 if document["counts"]["different"] == 0 else 1
+    table = reproduce()
+    return table, 0 if table["counts"]["different"] == 0 else 1
 
 
 def _reports(argv: list[str]) -> tuple[dict, int]:

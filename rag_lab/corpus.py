@@ -6,8 +6,8 @@ read what: that is the catalog.
 """
 import os
 import re
-from dataclasses import dataclass, field
-from typing import Iterable, Iterator, NamedTuple
+from types import MappingProxyType
+from typing import Iterable, Iterator, Mapping, NamedTuple
 
 from . import fields
 from .errors import DataError, Fault, UsageError
@@ -18,8 +18,7 @@ ANALYZERS = ("bigram",)
 CHUNKERS = ("whole",)
 
 
-@dataclass(frozen=True)
-class CorpusSettings:
+class CorpusSettings(NamedTuple):
     """What `corpus.toml` says of the corpus as a whole."""
 
     name: str
@@ -29,11 +28,10 @@ class CorpusSettings:
     k1: float = 1.2
     b: float = 0.75
     scope: Scope = Scope("local", ("reader",))
-    defaults: dict = field(default_factory=dict)   # field -> value for documents that do not say
+    defaults: Mapping = MappingProxyType({})   # field -> value for documents that do not say
 
 
-@dataclass(frozen=True)
-class Corpus:
+class Corpus(NamedTuple):
     """A corpus as read: its settings, and its documents in id order."""
 
     settings: CorpusSettings
@@ -180,9 +178,6 @@ def _jsonl_rows(path: str, name: str) -> tuple[list[_Row], list[Fault]]:
     return rows, faults
 
 
-_LONG_FRACTION = re.compile(r"^[^\"'#]*=\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{7,}")
-
-
 def _parse_toml(source: str, path: str, lines_before: int) -> dict:
     """The table; `DataError` if it is no TOML, or if a time has more digits than are kept (tomllib would drop them)."""
     import tomllib   # here, for a JSONL corpus does without
@@ -193,7 +188,8 @@ def _parse_toml(source: str, path: str, lines_before: int) -> dict:
         line = int(at[1]) + lines_before if at else lines_before + source.count("\n") + 1
         remedy = 'write lines such as key = "value"'
         raise DataError([Fault(path, line, f"the TOML cannot be read: {error}", remedy)]) from error
-    long = [number for number, line in enumerate(source.split("\n"), start=1 + lines_before) if _LONG_FRACTION.match(line)]
+    long = [number for number, line in enumerate(source.split("\n"), start=1 + lines_before)
+            if "." in line and re.match(r"[^\"'#]*=\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{7,}", line)]
     if long:
         remedy = "write six digits at most"
         raise DataError([Fault(path, line, "the time has more than six digits of a second", remedy) for line in long])

@@ -5,8 +5,7 @@ defined and bad. Means are over the queries for which the value is defined. Not 
 corpora or judgements: compare receipts first.
 """
 import math
-from dataclasses import dataclass, field
-from typing import Callable, Mapping, Sequence
+from typing import Callable, Mapping, NamedTuple, Sequence
 
 from .errors import UsageError, whole_number
 from .model import Outcome, Settings
@@ -15,8 +14,7 @@ from .trec import Judged, Query
 Grades = Mapping[str, int]   # document id -> grade; above 0 is relevant
 
 
-@dataclass(frozen=True)
-class QueryResult:
+class QueryResult(NamedTuple):
     """What one judged query came to."""
 
     query: Query
@@ -31,15 +29,14 @@ class QueryResult:
     best_support: float
 
 
-@dataclass(frozen=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """All judged queries with their means."""
 
     settings: Settings
     macro: dict
     counts: dict
     queries: tuple[QueryResult, ...]
-    receipt: dict = field(default_factory=dict)
+    receipt: dict | None = None
 
 
 def evaluate(search: Callable[[str, Settings], Outcome], judged: Judged, settings: Settings) -> Evaluation:

@@ -2,10 +2,9 @@
 import functools
 import os
 from collections import Counter
-from dataclasses import asdict, replace
 from itertools import chain
 
-from . import evaluation, retrieve, trec
+from . import retrieve
 from .bm25 import Bm25
 from .catalog import Catalog
 from .corpus import Corpus, load_corpus
@@ -68,7 +67,7 @@ class Lab:
         settings = _settings(settings, options)
         hashed = self.hashed if settings.hybrid else None
         outcome = retrieve.run(query, self.scope, self.catalog, self.bm25, hashed, self._indexed, settings)
-        return replace(outcome, receipt=self.receipt(settings))
+        return outcome._replace(receipt=self.receipt(settings))
 
     def delete(self, doc_id: str, reason: str = "user_request") -> Tombstone:
         """Write a tombstone; from here on no path of the lab shows the document. Raises `UsageError` for an unknown id."""
@@ -81,29 +80,30 @@ class Lab:
         self.catalog.put(document)
         self._index(self.catalog.documents)
 
-    def evaluate(self, settings: Settings | None = None, **options) -> evaluation.Evaluation:
+    def evaluate(self, settings: Settings | None = None, **options) -> "Evaluation":
         """Run every judged query and measure. `options` as for `search`. Raises `UsageError` without judgements."""
+        from . import evaluation, trec   # here, for a single query does without
         if self.qrels_path is None:
             raise UsageError(f"corpus {self.settings.name!r} has no judgements; name them with qrels (--qrels)")
         settings = _settings(settings, options)
         judged = trec.read_judged(self.qrels_path)
         measured = evaluation.evaluate(self.search, judged, settings)
-        return replace(measured, receipt=self.receipt(settings, judged.digest))
+        return measured._replace(receipt=self.receipt(settings, judged.digest))
 
     def receipt(self, settings: Settings, qrels_digest: str | None = None) -> dict:
         """What an outcome depends on: two outputs with equal receipts may be compared."""
         live = self.catalog.eligible(self.scope).digest
         indexed = [live, self.settings.analyzer, self.settings.chunker, self.settings.k1, self.settings.b, DIMENSIONS]
-        return {"corpus": live, "index": digest(indexed), "settings": digest(asdict(settings)), "qrels": qrels_digest,
+        return {"corpus": live, "index": digest(indexed), "settings": settings.digest, "qrels": qrels_digest,
                 "clock": self.settings.clock}
 
 
 def _settings(settings: Settings | None, options: dict) -> Settings:
     if settings is not None and options:
         raise UsageError("give either a Settings object or options, not both")
-    unknown = sorted(set(options) - set(Settings.__dataclass_fields__))
+    unknown = sorted(set(options) - set(Settings._fields))
     if unknown:
-        raise UsageError(f"unknown option {unknown[0]!r}; the options are {', '.join(Settings.__dataclass_fields__)}")
+        raise UsageError(f"unknown option {unknown[0]!r}; the options are {', '.join(Settings._fields)}")
     return settings or Settings(**options)
 
 

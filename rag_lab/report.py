@@ -3,9 +3,6 @@
 `SEARCH` and `EVALUATION` name the layouts; a change of keys changes the number. Scores are rounded here and nowhere
 before: four decimals, six in an explanation, so that its parts can be summed by hand.
 """
-from dataclasses import asdict
-
-from .evaluation import Evaluation, QueryResult
 from .model import Citation, Hit, Outcome, Settings
 
 SEARCH = "rag_lab.search/1"
@@ -42,7 +39,7 @@ def search_report(outcome: Outcome) -> dict:
         "answer": outcome.answer,
         "results": [hit_block(hit) for hit in outcome.results],
         "top_candidates": [hit_block(hit) for hit in outcome.closest] if outcome.refused else None,
-        "tombstones": [asdict(tombstone) for tombstone in outcome.tombstones],
+        "tombstones": [tombstone._asdict() for tombstone in outcome.tombstones],
         "receipt": outcome.receipt,
     }
 
@@ -73,10 +70,10 @@ def hit_block(hit: Hit) -> dict:
 
 def citation_block(citation: Citation) -> dict:
     """A citation; the keys and their order are the chapter's."""
-    return asdict(citation)
+    return citation._asdict()
 
 
-def evaluation_report(evaluation: Evaluation) -> dict:
+def evaluation_report(evaluation: "Evaluation") -> dict:
     """The JSON document of one evaluation."""
     return {
         "schema": EVALUATION,
@@ -90,7 +87,7 @@ def evaluation_report(evaluation: Evaluation) -> dict:
     }
 
 
-def query_block(result: QueryResult) -> dict:
+def query_block(result: "QueryResult") -> dict:
     """One judged query."""
     return {
         "query_id": result.query.query_id,

@@ -4,7 +4,6 @@ A dearer look at a handful of documents: how many of the query's terms stand in 
 whether the whole query stands there as a phrase. Not for finding: what recall missed stays missed, so recall after
 reranking is at most the recall of the candidates. Not for meaning: coverage is words, not answers.
 """
-from dataclasses import replace
 from typing import Iterable, Mapping, Sequence
 
 from .model import Candidate, Document, RerankParts
@@ -59,6 +58,6 @@ def look(query: str, known_terms: Sequence[str], document: Document) -> RerankPa
 def rerank(query: str, known_terms: Sequence[str], candidates: Iterable[Candidate],
            documents: Mapping[str, Document]) -> list[Candidate]:
     """The candidates by falling rerank score, each with its parts; equal ones keep the order in which they came."""
-    seen = [replace(candidate, parts=look(query, known_terms, documents[candidate.doc_id]), reranked=True)
+    seen = [candidate._replace(parts=look(query, known_terms, documents[candidate.doc_id]), reranked=True)
             for candidate in candidates]
     return sorted(seen, key=lambda candidate: (candidate.unmet, -candidate.parts.score))

@@ -12,7 +12,6 @@
     10 decide    answer or refuse, with the reason
     11 measure   over many judged queries: `evaluation`
 """
-from dataclasses import replace
 from typing import Mapping, Sequence
 
 from . import citation, evidence, fusion
@@ -87,7 +86,7 @@ def fuse(channels: Sequence[Channel], settings: Settings) -> list[Candidate]:
 
 def soften(candidates: Sequence[Candidate], documents: Mapping[str, Document], prefer: Preference) -> list[Candidate]:
     """Stage 5: documents that miss fewer soft filters first; among equals the order stays."""
-    counted = [replace(candidate, unmet=unmet_filters(documents[candidate.doc_id], prefer)) for candidate in candidates]
+    counted = [candidate._replace(unmet=unmet_filters(documents[candidate.doc_id], prefer)) for candidate in candidates]
     return sorted(counted, key=lambda candidate: candidate.unmet)
 
 
@@ -119,7 +118,7 @@ def gate(candidates: Sequence[Candidate], catalog: Catalog, scope: Scope,
 
 def looked_at(query: str, known_terms: Sequence[str], candidate: Candidate, documents: Mapping[str, Document]) -> Candidate:
     """The candidate with its parts, worked out now if no reranker did."""
-    return candidate if candidate.parts else replace(candidate, parts=look(query, known_terms, documents[candidate.doc_id]))
+    return candidate if candidate.parts else candidate._replace(parts=look(query, known_terms, documents[candidate.doc_id]))
 
 
 def cite(query: str, known_terms: Sequence[str], candidates: Sequence[Candidate], documents: Mapping[str, Document],

@@ -9,6 +9,7 @@ in the text as it was given: half-open, in code points. Nothing here stems, tran
 """
 import re
 import unicodedata
+from bisect import bisect_right
 from typing import Iterator, NamedTuple
 
 
@@ -23,16 +24,15 @@ class Token(NamedTuple):
 # --- fold: what shall compare equal ---------------------------------------------------------------------------------
 
 _DASHES = dict.fromkeys(map(ord, "‐‑‒–—―−⁃"), "-")
-_INVISIBLE_RANGES = (  # beyond the format characters (category Cf), which are all dropped
-    (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x20DD, 0x20E4), (0x3164, 0x3164),
-    (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x1F3FB, 0x1F3FF), (0xE0100, 0xE01EF),
-)  # grapheme joiner, Hangul fillers, variation selectors, enclosing marks (keycaps), skin tones
+_INVISIBLE = frozenset(  # dropped like the format characters (category Cf): grapheme joiner, Hangul fillers, variation
+    point for low, high in (  # selectors, enclosing marks (keycaps), skin tones
+        (0x034F, 0x034F), (0x115F, 0x1160), (0x17B4, 0x17B5), (0x180B, 0x180F), (0x20DD, 0x20E4), (0x3164, 0x3164),
+        (0xFE00, 0xFE0F), (0xFFA0, 0xFFA0), (0x1F3FB, 0x1F3FF), (0xE0100, 0xE01EF)) for point in range(low, high + 1))
 _JOIN = "\uffff"  # a code point that no text may hold: stands for "this character belongs to the one before"
 
 
 def _invisible(char: str) -> bool:
-    point = ord(char)
-    return unicodedata.category(char) == "Cf" or any(low <= point <= high for low, high in _INVISIBLE_RANGES)
+    return unicodedata.category(char) == "Cf" or ord(char) in _INVISIBLE
 
 
 def _joins(char: str) -> bool:
@@ -91,23 +91,24 @@ def _fold_with_spans(text: str) -> tuple[str, list[int], list[int]]:
 
 # --- classify: what kind of character is it -------------------------------------------------------------------------
 
-_SCRIPTS = (  # scripts written without spaces between words; a run of one class is cut into pairs
-    ("H", (0x2E80, 0x2FDF), (0x3005, 0x3007), (0x3021, 0x3029), (0x3038, 0x303B), (0x3400, 0x4DBF), (0x4E00, 0x9FFF),
-          (0xF900, 0xFAFF), (0x16FE2, 0x16FE3), (0x17000, 0x18DFF), (0x20000, 0x3FFFD)),             # Han, Tangut
-    ("K", (0x3031, 0x3035), (0x3041, 0x3096), (0x309D, 0x309F), (0x30A1, 0x30FA), (0x30FC, 0x30FF), (0x31F0, 0x31FF),
-          (0x1AFF0, 0x1B16F)),                                                                       # kana
-    ("B", (0x3105, 0x312F), (0x31A0, 0x31BF)),                                                       # Bopomofo
-    ("Y", (0xA000, 0xA4CF)),                                                                         # Yi
-    ("G", (0x1100, 0x11FF), (0x3131, 0x318E), (0xA960, 0xA97F), (0xAC00, 0xD7FF)),                   # Hangul
-    ("T", (0x0E01, 0x0E3A), (0x0E40, 0x0E4E), (0x0E80, 0x0ECE), (0x1000, 0x109F), (0x1780, 0x17D3)), # Thai to Khmer
+_SCRIPTS = (  # (first, last, class) of the scripts written without spaces between words, in code-point order
+    (0x0E01, 0x0E3A, "T"), (0x0E40, 0x0E4E, "T"), (0x0E80, 0x0ECE, "T"), (0x1000, 0x109F, "T"),    # Thai, Lao, Myanmar
+    (0x1100, 0x11FF, "G"), (0x1780, 0x17D3, "T"), (0x2E80, 0x2FDF, "H"), (0x3005, 0x3007, "H"),    # Jamo, Khmer, Han
+    (0x3021, 0x3029, "H"), (0x3031, 0x3035, "K"), (0x3038, 0x303B, "H"), (0x3041, 0x3096, "K"),    # Han, kana
+    (0x309D, 0x309F, "K"), (0x30A1, 0x30FA, "K"), (0x30FC, 0x30FF, "K"), (0x3105, 0x312F, "B"),    # kana, Bopomofo
+    (0x3131, 0x318E, "G"), (0x31A0, 0x31BF, "B"), (0x31F0, 0x31FF, "K"), (0x3400, 0x4DBF, "H"),    # Jamo, kana, Han
+    (0x4E00, 0x9FFF, "H"), (0xA000, 0xA4CF, "Y"), (0xA960, 0xA97F, "G"), (0xAC00, 0xD7FF, "G"),    # Han, Yi, Hangul
+    (0xF900, 0xFAFF, "H"), (0x16FE2, 0x16FE3, "H"), (0x17000, 0x18DFF, "X"),                       # Han, Tangut
+    (0x1AFF0, 0x1B16F, "K"), (0x20000, 0x3FFFD, "H"),                                              # kana, Han
 )
-_PAIRED = frozenset(name for name, *_ in _SCRIPTS)
+_FIRST_POINTS = [first for first, _, _ in _SCRIPTS]
+_PAIRED = "HKGBYXT"   # a run of one of these classes is cut into overlapping pairs
 
 
 def _character_class(point: int) -> str:
-    for name, *ranges in _SCRIPTS:
-        if any(low <= point <= high for low, high in ranges):
-            return name
+    first, last, script = _SCRIPTS[bisect_right(_FIRST_POINTS, point) - 1]
+    if first <= point <= last:
+        return script
     category = unicodedata.category(chr(point))
     if category == "Nd":
         return "9"
@@ -128,7 +129,7 @@ _CLASS = _ClassTable()
 
 # Possessive repeats (`++`) keep the time linear whatever the text. In order: a decimal or version number (3.2, 10.0.1);
 # a word of letters and digits that stops before such a number; a run of each unspaced script; one symbol (an emoji).
-_RUN = re.compile(r"9++(?:\.9++)++|(?:a[am]*+|9++(?!\.9))++|H++|K++|B++|Y++|G++|T++|s")
+_RUN = re.compile(r"9++(?:\.9++)++|(?:a[am]*+|9++(?!\.9))++|H++|K++|G++|B++|Y++|X++|T++|s")
 
 
 # --- tokens ---------------------------------------------------------------------------------------------------------

@@ -5,8 +5,7 @@
 """
 import os
 import re
-from dataclasses import dataclass
-from typing import Mapping
+from typing import Mapping, NamedTuple
 
 from .errors import DataError, Fault
 from .files import digest, parse_json_object, read_lines
@@ -15,8 +14,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 BEIR_HEADER = ["query-id", "corpus-id", "score"]
 
 
-@dataclass(frozen=True)
-class Query:
+class Query(NamedTuple):
     """A query of an evaluation set; `kind` and `why` say what it is there for."""
 
     query_id: str
@@ -25,8 +23,7 @@ class Query:
     why: str | None = None
 
 
-@dataclass(frozen=True)
-class Judged:
+class Judged(NamedTuple):
     """Queries with their judgements. Queries stand in file order; only those with a judgement are evaluated."""
 
     queries: tuple[Query, ...]
