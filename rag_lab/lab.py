@@ -116,9 +116,8 @@ def _frequencies(document: Document) -> Counter:
 
 def data_folder(kind: str) -> str:
     """The folder "corpus" or "qrels": beside the package in a clone, inside it when installed."""
-    beside = os.path.join(os.path.dirname(PACKAGE), kind)
-    inside = os.path.join(PACKAGE, kind)
-    return inside if os.path.isdir(inside) else beside
+    inside = os.path.join(PACKAGE, "data", kind)
+    return inside if os.path.isdir(inside) else os.path.join(os.path.dirname(PACKAGE), kind)
 
 
 def _find(kind: str, name: str) -> str:
