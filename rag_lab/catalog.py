@@ -88,10 +88,10 @@ class Catalog:
         self._changed()
 
     def delete(self, doc_id: str, scope: Scope, reason: str = "user_request") -> Tombstone:
-        """Write a tombstone. Raises `UsageError` if the scope cannot see such a document: hidden, unknown, or deleted before."""
+        """Write a tombstone. Raises one and the same `UsageError` for an id that is unknown, hidden or deleted before."""
         document = self.current(doc_id, scope)
         if document is None:
-            raise UsageError(f"there is no document {doc_id!r} to delete; name the id of a document that a query can return")
+            raise UsageError(f"there is no document {doc_id!r} to delete; name one that a query can return")
         request = f"del-{doc_id}-{len(self.tombstones_of(scope)) + 1}"
         self.tombstones[doc_id] = Tombstone(doc_id, document.version, self.clock, reason, request)
         self._changed()

@@ -22,7 +22,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"rag_lab: error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
-        # The reader has what it wanted. Python would complain once more when it flushes at exit: give it a place to flush to.
+        # The reader has what it wanted. Python flushes once more at exit: give it a place to flush to.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
@@ -50,7 +50,8 @@ def document(argv: list[str]) -> dict:
     """The JSON document that a query or an evaluation prints, for experiments that read it."""
     args = _parse(_main_parser(), _guard_dashed_query(argv))
     if args.text is not None and "--" not in argv:
-        raise UsageError(f"{args.text!r} is no command; the commands are {', '.join(COMMANDS)}, and a question goes with --query")
+        raise UsageError(f"{args.text!r} is no command; a question goes with --query, and the commands are "
+                         + ", ".join(COMMANDS))
     query = _query_of(args)
     if args.eval == (query is not None):
         raise UsageError("ask for one thing: --query TEXT, or --eval")
@@ -124,22 +125,23 @@ def _query_of(args: argparse.Namespace) -> str | None:
 
 def _reproduce(argv: list[str]) -> tuple[dict, int]:
     from .experiments.reproduce import reproduce
-    parser = argparse.ArgumentParser(prog="python -m rag_lab reproduce", allow_abbrev=False,
-                                     description="Compare every printed output of the chapters with ours. Exit 1 if one differs.")
-    _parse(parser, argv)
+    _parse(_parser("reproduce", "Compare every printed output of the chapters with ours. Exit 1 if one differs."), argv)
     table = reproduce()
     return table, 0 if table["counts"]["different"] == 0 else 1
 
 
 def _reports(argv: list[str]) -> tuple[dict, int]:
     from .experiments.reports import write_reports
-    parser = argparse.ArgumentParser(prog="python -m rag_lab reports", allow_abbrev=False,
-                                     description="Write all canonical reports.")
+    parser = _parser("reports", "Write all canonical reports.")
     parser.add_argument("--out", required=True, metavar="FOLDER", help="where to write them")
     return {"schema": "rag_lab.reports/1", "written": write_reports(_parse(parser, argv).out)}, 0
 
 
 COMMANDS = {"reproduce": _reproduce, "reports": _reports}
+
+
+def _parser(command: str, description: str) -> argparse.ArgumentParser:
+    return argparse.ArgumentParser(prog=f"python -m rag_lab {command}", allow_abbrev=False, description=description)
 
 
 # --- flags ----------------------------------------------------------------------------------------------------------

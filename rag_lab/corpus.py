@@ -51,13 +51,14 @@ class _Row(NamedTuple):
 
 def load_corpus(path: str) -> Corpus:
     """Read the corpus at `path`. Raises `UsageError` if there is none, `DataError` with every fault of its files."""
+    faults: list[Fault] = []
     if os.path.isdir(path) and os.path.exists(os.path.join(path, "corpus.toml")):
-        settings = _read_settings(os.path.join(path, "corpus.toml"))
-        rows, faults = _markdown_rows(path, settings.name)
+        settings = _read_settings(os.path.join(path, "corpus.toml"), faults)
+        rows = _markdown_rows(path, settings.name, faults)
     elif os.path.isfile(path) or os.path.isfile(os.path.join(path, "corpus.jsonl")):
         file = path if os.path.isfile(path) else os.path.join(path, "corpus.jsonl")
         settings = _settings_of_rows(path)
-        rows, faults = _jsonl_rows(file, settings.name)
+        rows = _jsonl_rows(file, settings.name, faults)
     else:
         raise UsageError(f"{path!r} is no corpus; name a folder with a corpus.toml, a BEIR folder with a corpus.jsonl, "
                          "or a JSONL file")
@@ -70,14 +71,15 @@ def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: Itera
     documents: dict[str, Document] = {}
     homes: dict[str, str] = {}
     for row in sorted(rows, key=lambda row: (row.path, row.line or 0)):
+        doc_id = row.head.get("id")
+        if isinstance(doc_id, str) and doc_id in homes:
+            rule = f"id {doc_id!r} stands in {homes[doc_id]} too"
+            faults.append(Fault(row.path, row.lines.get("id", row.line), rule, "give each document its own id"))
+        elif isinstance(doc_id, str):
+            homes[doc_id] = row.path if row.line is None else f"{row.path}:{row.line}"
         document = _document(row, settings, faults)
-        if document is None:
-            continue
-        if document.doc_id in documents:
-            faults.append(Fault(row.path, row.lines.get("id", row.line),
-                                f"id {document.doc_id!r} stands in {homes[document.doc_id]} too", "give each its own id"))
-        documents.setdefault(document.doc_id, document)
-        homes.setdefault(document.doc_id, row.path if row.line is None else f"{row.path}:{row.line}")
+        if document:
+            documents[document.doc_id] = document
     if faults:
         raise DataError(faults)
     return tuple(documents[doc_id] for doc_id in sorted(documents))
@@ -87,14 +89,18 @@ def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: Itera
 
 _SETTINGS = {"name": fields.identifier, "clock": fields.instant, "analyzer": fields.one_of(*ANALYZERS),
              "chunker": fields.one_of(*CHUNKERS)}
-_TABLES = {"bm25": {"k1": fields.number, "b": fields.number}, "defaults": fields.DEFAULTS,
+_TABLES = {"bm25": {"k1": fields.number(0), "b": fields.number(0, 1)}, "defaults": fields.DEFAULTS,
            "scope": {"tenant": fields.text, "roles": fields.names}}
 
 
-def _read_settings(path: str) -> CorpusSettings:
-    source = read_text(path)
-    table, lines = _parse_toml(source, path, 0), _key_lines(source, 0)
-    faults: list[Fault] = []
+def _read_settings(path: str, faults: list[Fault]) -> CorpusSettings:
+    """The settings; each of their faults is added to `faults`, and what could be read is returned all the same."""
+    try:
+        source = read_text(path)
+        table, lines = _parse_toml(source, path, 0, faults), _key_lines(source, 0)
+    except DataError as error:
+        faults += error.faults
+        return CorpusSettings("unreadable")
     sections = {name: table.pop(name, {}) for name in _TABLES}
     values = _read_fields(table, _SETTINGS, path, None, lines, faults)
     read = {}
@@ -105,13 +111,15 @@ def _read_settings(path: str) -> CorpusSettings:
             faults.append(Fault(path, lines.get(name), f"{name} is not a table", f"write it under [{name}]"))
     if "name" not in table:
         faults.append(Fault(path, None, "name is missing", 'write name = "..."'))
-    if not faults and set(read["scope"]) != {"tenant", "roles"}:
-        faults.append(Fault(path, lines.get("scope"), "[scope] lacks tenant or roles", "say whom the command line asks for"))
-    if faults:
-        raise DataError(faults)
+    missing = [name for name in ("tenant", "roles") if name not in sections["scope"]]
+    if missing:
+        faults.append(Fault(path, lines.get("scope"), f"[scope] lacks {' and '.join(missing)}",
+                            "say for whom the command line asks"))
     if "clock" in values:
         values["clock"] = values["clock"].isoformat()
-    return CorpusSettings(**values, **read["bm25"], scope=Scope(**read["scope"]), defaults=read["defaults"])
+    scope = {"scope": Scope(**read["scope"])} if len(read.get("scope", ())) == 2 else {}
+    return CorpusSettings(**{"name": "unnamed", **values}, **read.get("bm25", {}), **scope,
+                          defaults=read.get("defaults", {}))
 
 
 def _settings_of_rows(path: str) -> CorpusSettings:
@@ -122,17 +130,17 @@ def _settings_of_rows(path: str) -> CorpusSettings:
 
 # --- files into rows ------------------------------------------------------------------------------------------------
 
-def _markdown_rows(root: str, name: str) -> tuple[list[_Row], list[Fault]]:
-    rows, faults = [], []
+def _markdown_rows(root: str, name: str, faults: list[Fault]) -> list[_Row]:
+    rows = []
     for path in _markdown_files(root):
         place = "/".join([name, *os.path.relpath(path, root).split(os.sep)])
         try:
-            rows.append(_split_head(read_text(path), path, place))
+            rows.append(_split_head(read_text(path), path, place, faults))
         except DataError as error:
             faults += error.faults
-    if not rows and not faults:
+    if not _markdown_files(root):
         faults.append(Fault(root, None, "the folder holds no .md file", "put the documents of the corpus there"))
-    return rows, faults
+    return rows
 
 
 def _markdown_files(root: str) -> list[str]:
@@ -140,7 +148,7 @@ def _markdown_files(root: str) -> list[str]:
                   if name.endswith(".md") and not name.startswith("."))
 
 
-def _split_head(source: str, path: str, place: str) -> _Row:
+def _split_head(source: str, path: str, place: str, faults: list[Fault]) -> _Row:
     """Cut a Markdown file into head and text; the text begins right after the head and ends before trailing blank."""
     if not source.strip():
         raise DataError([Fault(path, None, "the file is empty", "write a head and a text, or remove the file")])
@@ -151,11 +159,11 @@ def _split_head(source: str, path: str, place: str) -> _Row:
     text = text.strip("\n").rstrip()
     if not text:
         raise DataError([Fault(path, before.count("\n") + 3, "there is no text after the head", "write the text")])
-    return _Row(path, None, place, _parse_toml(before, path, 1), text, _key_lines(before, 1))
+    return _Row(path, None, place, _parse_toml(before, path, 1, faults), text, _key_lines(before, 1))
 
 
-def _jsonl_rows(path: str, name: str) -> tuple[list[_Row], list[Fault]]:
-    rows, faults = [], []
+def _jsonl_rows(path: str, name: str, faults: list[Fault]) -> list[_Row]:
+    rows = []
     for number, line in read_lines(path):
         try:
             head = parse_json_object(line)
@@ -175,11 +183,11 @@ def _jsonl_rows(path: str, name: str) -> tuple[list[_Row], list[Fault]]:
         rows.append(_Row(path, number, f"{name}/{os.path.basename(path)}", head, text, {}))
     if not rows and not faults:
         faults.append(Fault(path, None, "the file is empty", "write one JSON object a line"))
-    return rows, faults
+    return rows
 
 
-def _parse_toml(source: str, path: str, lines_before: int) -> dict:
-    """The table; `DataError` if it is no TOML, or if a time has more digits than are kept (tomllib would drop them)."""
+def _parse_toml(source: str, path: str, lines_before: int, faults: list[Fault]) -> dict:
+    """The table; `DataError` if it is no TOML. A time with more digits than tomllib keeps is added to `faults`."""
     import tomllib   # here, for a JSONL corpus does without
     try:
         table = tomllib.loads(source)
@@ -187,12 +195,11 @@ def _parse_toml(source: str, path: str, lines_before: int) -> dict:
         at = re.search(r"\(at line (\d+)", str(error))
         line = int(at[1]) + lines_before if at else lines_before + source.count("\n") + 1
         remedy = 'write lines such as key = "value"'
-        raise DataError([Fault(path, line, f"the TOML cannot be read: {error}", remedy)]) from error
-    long = [number for number, line in enumerate(source.split("\n"), start=1 + lines_before)
-            if "." in line and re.match(r"[^\"'#]*=\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{7,}", line)]
-    if long:
-        remedy = "write six digits at most"
-        raise DataError([Fault(path, line, "the time has more than six digits of a second", remedy) for line in long])
+        rule = f"the TOML cannot be read: {str(error).partition(' (at ')[0]}"
+        raise DataError([Fault(path, line, rule, remedy)]) from error
+    for number, line in enumerate(source.split("\n"), start=1 + lines_before):
+        if "." in line and re.match(r"[^\"'#]*=\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{7,}", line):
+            faults.append(Fault(path, number, "the time has more than six digits of a second", "write six at most"))
     return table
 
 
@@ -231,7 +238,7 @@ def _document(row: _Row, settings: CorpusSettings, faults: list[Fault]) -> Docum
     for name in ("id",) if row.line else ("id", "title"):
         if name not in head:
             faults.append(Fault(row.path, row.line or 1, f"{name} is missing", f'write {name} = "..."'))
-    faults += [Fault(row.path, row.lines.get(name, row.line), rule, remedy)
+    faults += [Fault(row.path, row.lines.get(name, row.line), f"{name}: {rule}", remedy)
                for name, rule, remedy in _contradictions(values, row.text)]
     if len(faults) > before or "id" not in values:
         return None
@@ -245,10 +252,10 @@ def _contradictions(values: dict, text: str) -> Iterator[tuple[str, str, str]]:
     """(field, rule, remedy) for each pair of fields that cannot both hold."""
     low, high = values.get("valid_from"), values.get("valid_to")
     if low and high and not low < high:
-        yield "valid_to", f"valid_to {high.isoformat()} is not after valid_from {low.isoformat()}", "let the window end later"
+        yield "valid_to", f"{high.isoformat()} is not after valid_from {low.isoformat()}", "let the window end later"
     low, high = values.get("applies_from"), values.get("applies_to")
     if low and high and fields.version_key(low) > fields.version_key(high):
-        yield "applies_to", f"applies_to {high} is below applies_from {low}", "let the range end at a later version"
+        yield "applies_to", f"{high} is below applies_from {low}", "let the range end at a later version"
     for fact in values.get("facts", ()):
         if fact.quote not in text:
             yield "facts", f"fact {fact.fact_id!r}: its quote does not stand in the text", "copy the quote from the text"

@@ -4,6 +4,7 @@ One reader per field: it returns the value or raises `BadField` with the rule an
 version number written as a number, a time without an offset, a role list that is a string are refused, since each of
 them would decide who may read what.
 """
+import math
 import re
 from datetime import datetime
 
@@ -117,11 +118,14 @@ def facts(value) -> tuple[Fact, ...]:
     return found
 
 
-def number(value) -> float:
-    """A finite number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not abs(value) < float("inf"):
-        raise BadField(f"{value!r} is not a number", "write a number")
-    return value
+def number(least: float, most: float = math.inf):
+    """A reader for a field that holds a finite number in a range."""
+    def read(value) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most \
+                or math.isinf(value):
+            raise BadField(f"{value!r} is not a number from {least} to {most}", "write a number in that range")
+        return value
+    return read
 
 
 GOVERNANCE = {

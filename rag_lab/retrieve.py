@@ -41,15 +41,16 @@ def run(query: str, scope: Scope, catalog: Catalog, bm25: Bm25, hashed: Hashed |
     if settings.rerank:
         candidates = rerank(query, known_terms, candidates, live.documents)               # 6 rerank
     current, dropped = gate(candidates, catalog, scope, indexed)                          # 7 gate
-    top = [looked_at(query, known_terms, candidate, live.documents) for candidate in current[:settings.k]]   # 8 cut
+    top = looked_at(query, known_terms, current[:settings.k], live.documents)             # 8 cut
     hits = cite(query, known_terms, top, live.documents, bm25, hashed, settings)          # 9 cite
     supports = [candidate.parts.support for candidate in top]
-    decision, reason = evidence.decide(query, len(live.documents), supports, settings.threshold)   # 10 decide
+    decision, reason = evidence.decide(query, len(live.documents), supports, settings.threshold)    # 10 decide
     results, closest = (hits, ()) if decision == "answer" else ((), hits)
-    funnel = {"live": len(live.documents), **{channel.name: len(channel.hits) if channel.ran else None for channel in channels},
-              "fused": len(fused), "pool": len(candidates), "gate": len(current), "cut": len(top)}
-    return Outcome(query, scope, settings, statistics(live, catalog, scope, bm25), channels, funnel, dropped, decision, reason,
-                   max(supports, default=0.0), _answer(results), results, closest, catalog.tombstones_of(scope))
+    sizes = {channel.name: len(channel.hits) if channel.ran else None for channel in channels}
+    funnel = {"live": len(live.documents), **sizes, "fused": len(fused), "pool": len(candidates), "gate": len(current),
+              "cut": len(top)}
+    return Outcome(query, scope, settings, statistics(live, catalog, scope, bm25), channels, funnel, dropped, decision,
+                   reason, max(supports, default=0.0), _answer(results), results, closest, catalog.tombstones_of(scope))
 
 
 def statistics(live: Live, catalog: Catalog, scope: Scope, bm25: Bm25) -> dict:
@@ -116,9 +117,11 @@ def gate(candidates: Sequence[Candidate], catalog: Catalog, scope: Scope,
     return kept, dict(sorted(dropped.items()))
 
 
-def looked_at(query: str, known_terms: Sequence[str], candidate: Candidate, documents: Mapping[str, Document]) -> Candidate:
-    """The candidate with its parts, worked out now if no reranker did."""
-    return candidate if candidate.parts else candidate._replace(parts=look(query, known_terms, documents[candidate.doc_id]))
+def looked_at(query: str, known_terms: Sequence[str], candidates: Sequence[Candidate],
+              documents: Mapping[str, Document]) -> list[Candidate]:
+    """The candidates with their parts, worked out now if no reranker did."""
+    return [candidate if candidate.parts
+            else candidate._replace(parts=look(query, known_terms, documents[candidate.doc_id])) for candidate in candidates]
 
 
 def cite(query: str, known_terms: Sequence[str], candidates: Sequence[Candidate], documents: Mapping[str, Document],

@@ -41,7 +41,8 @@ def read_judged(qrels_path: str, queries_path: str | None = None) -> Judged:
         raise DataError(Fault(qrels_path, None, f"query {query_id!r} is judged but not in {queries_path}",
                               "add the query or remove its judgements") for query_id in missing)
     judged = tuple(query for query in queries if query.query_id in qrels)
-    return Judged(judged, qrels, digest([[query.query_id, query.text, sorted(qrels[query.query_id].items())] for query in judged]))
+    content = [[query.query_id, query.text, sorted(qrels[query.query_id].items())] for query in judged]
+    return Judged(judged, qrels, digest(content))
 
 
 def _queries_beside(qrels_path: str) -> str:

@@ -10,7 +10,8 @@ def stale_index() -> dict[str, list[str]]:
     lab = build_lab()
     kept = lab.bm25
     lab.delete(DELETED)
-    return {name: [doc_id for doc_id, _ in index.search("退款多久到账")] for name, index in (("old", kept), ("new", lab.bm25))}
+    return {name: [doc_id for doc_id, _ in index.search("退款多久到账")]
+            for name, index in (("old", kept), ("new", lab.bm25))}
 
 
 def misaligned_citation() -> dict:

@@ -27,5 +27,6 @@ def write_reports(folder: str) -> list[dict]:
         for name, text in reports.items():
             write_text(os.path.join(folder, name), text)
     except OSError as error:
-        raise DataError([Fault(folder, None, f"reports cannot be written ({error.strerror})", "name a folder you may write")]) from error
+        rule = f"reports cannot be written ({error.strerror})"
+        raise DataError([Fault(folder, None, rule, "name a folder that you may write")]) from error
     return [{"file": name, "sha256": text_digest(text, 64)} for name, text in reports.items()]

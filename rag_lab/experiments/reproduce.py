@@ -21,17 +21,18 @@ def reproduce() -> dict:
         for entry in chapter["printed"]:
             key = json.dumps(entry.get("command") or entry["listing"])
             if key not in documents:
-                documents[key] = cli.document(entry["command"]) if "command" in entry else listings[entry["listing"]]()
+                documents[key] = (cli.document(entry["command"]) if "command" in entry
+                                  else listings[entry["listing"]]())
             rows.append(_row(chapter["chapter"], entry, read(documents[key], entry["read"])))
         not_pinned += [{"chapter": chapter["chapter"], **entry} for entry in chapter["not_pinned"]]
     equal = sum(row["equal"] for row in rows)
-    return {"schema": "rag_lab.reproduction/1", "counts": {"printed": len(rows), "equal": equal, "different": len(rows) - equal},
-            "rows": rows, "not_pinned": not_pinned}
+    counts = {"printed": len(rows), "equal": equal, "different": len(rows) - equal}
+    return {"schema": "rag_lab.reproduction/1", "counts": counts, "rows": rows, "not_pinned": not_pinned}
 
 
 def _row(chapter: str, entry: dict, ours) -> dict:
-    return {"chapter": chapter, "section": entry["section"], "command": entry.get("command"), "listing": entry.get("listing"),
-            "read": entry["read"], "printed": entry["value"], "ours": ours, "equal": same(entry["value"], ours)}
+    return {"chapter": chapter, "section": entry["section"], "command": entry.get("command"),
+            "listing": entry.get("listing"), "read": entry["read"], "printed": entry["value"], "ours": ours, "equal": same(entry["value"], ours)}
 
 
 def same(printed, ours) -> bool:
