@@ -7,7 +7,7 @@ reranking is at most the recall of the candidates. Not for meaning: coverage is 
 from typing import Iterable, Mapping, Sequence
 
 from .model import Candidate, Document, RerankParts
-from .text import iter_terms, squeeze
+from .text import squeeze, term_set
 
 BODY_WEIGHT, TITLE_WEIGHT, PHRASE_WEIGHT = 0.40, 0.45, 0.15
 TITLE_SUPPORT = PHRASE_SUPPORT = 0.85   # a title or a phrase supports an answer a little less than the text itself
@@ -20,7 +20,7 @@ def coverage(known_terms: Sequence[str], text: str) -> float:
     """
     if not known_terms:
         return 0.0
-    present = set(iter_terms(text))
+    present = term_set(text)
     return sum(term in present for term in known_terms) / len(known_terms)
 
 

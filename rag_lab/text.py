@@ -7,10 +7,14 @@ in the text as it was given: half-open, in code points. Nothing here stems, tran
     classify   each folded character gets a class: letter, digit, Han, kana, Hangul, symbol ...
     tokens     runs of a class become tokens; runs of a script written without spaces become overlapping pairs
 """
+import functools
 import re
 import unicodedata
 from bisect import bisect_right
 from typing import Iterator, NamedTuple
+
+
+CACHED = 8192   # texts whose terms, sentences and squeezed form are kept: an evaluation meets the same ones again and again
 
 
 class Token(NamedTuple):
@@ -170,6 +174,13 @@ def tokens(text: str) -> list[Token]:
     return [Token(folded[start:end], starts[start], ends[end - 1]) for start, end in _token_spans(folded)]
 
 
+@functools.lru_cache(maxsize=CACHED)
+def term_set(text: str) -> frozenset[str]:
+    """The different terms of a text, for asking whether it holds one; never walked in order."""
+    return frozenset(iter_terms(text))
+
+
+@functools.lru_cache(maxsize=CACHED)
 def squeeze(text: str) -> str:
     """Folded text without white space, and without punctuation at its two ends: the form in which phrases are sought."""
     folded = "".join(fold(text).split())
@@ -184,7 +195,8 @@ _SENTENCE_END = re.compile(rf"[。！？!?]+[{_CLOSERS}]*|\.[{_CLOSERS}]*(?=\s|$
 _BLOCK_LINE = re.compile(r"[ \t]*(?:#|\||>|[-*+] |\d+[.)] |```|~~~)")
 
 
-def sentences(text: str) -> list[tuple[int, int]]:
+@functools.lru_cache(maxsize=CACHED)
+def sentences(text: str) -> tuple[tuple[int, int], ...]:
     """Spans of the sentences of a text, in order, without the white space around them.
 
     A sentence ends after 。！？!? (with a closing quote or bracket behind it), after a full stop before white space, at an
@@ -199,7 +211,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
             if piece.strip():
                 spans.append((start + len(piece) - len(piece.lstrip()), start + len(piece.rstrip())))
             start = end
-    return spans
+    return tuple(spans)
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
