@@ -61,6 +61,7 @@ class Bm25(LiveIndex):
 
     def _set_live(self, live_ids: Iterable[str]) -> None:
         super()._set_live(live_ids)
+        self.__dict__.pop("vocabulary_size", None)   # cached, and of the old live set
         self.n = len(self.live)
         self.total_tokens = sum(length for at, length in enumerate(self.lengths) if at in self.live)
         self.avgdl = self.total_tokens / self.n if self.n else 0.0
@@ -70,9 +71,17 @@ class Bm25(LiveIndex):
         """How many different terms the live units hold."""
         return sum(not self.live.isdisjoint(posting) for posting in self.postings.values())
 
+    def usable(self, query: str) -> bool:
+        """Whether the query holds any term at all."""
+        return bool(self.analyze(query))
+
     def posting(self, term: str) -> dict[int, int]:
         """{position: term frequency} of the live units that hold `term`; its length is the document frequency."""
         return {at: tf for at, tf in self.postings.get(term, {}).items() if at in self.live}
+
+    def idf(self, term: str) -> float:
+        """The IDF of a term over the live units, above 0 also for a term that none of them holds."""
+        return idf(self.n, len(self.posting(term)))
 
     def known(self, query_terms: Iterable[str]) -> list[str]:
         """The different terms among `query_terms` that some live unit holds, in the order of the query."""

@@ -9,7 +9,7 @@ import re
 from datetime import datetime
 
 from .files import has_surrogate
-from .model import STATUSES, TRUST_LEVELS, Fact
+from .model import STATUSES, TRUST_LEVELS, Fact, Region, is_product_version
 
 
 class BadField(ValueError):
@@ -20,8 +20,7 @@ class BadField(ValueError):
         self.rule, self.remedy = rule, remedy
 
 
-_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)", re.ASCII)
-_PRODUCT_VERSION = re.compile(r"\d{1,9}(?:\.\d{1,9})*", re.ASCII)
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII)
 
 
 def text(value) -> str:
@@ -53,10 +52,10 @@ def names(value) -> tuple[str, ...]:
     return found
 
 
-def revision(value) -> int:
-    """The version of a document: a whole number from 1."""
+def count(value) -> int:
+    """A whole number from 1, such as the version of a document."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise BadField(f"{value!r} is not a whole number of at least 1", "count the versions of the document: 1, 2, 3")
+        raise BadField(f"{value!r} is not a whole number of at least 1", "write 1, 2, 3 and so on, without quotes")
     return value
 
 
@@ -79,7 +78,7 @@ def instant(value) -> datetime:
 
 def product_version(value) -> str:
     """A product version: numbers joined by dots, as a string."""
-    if not isinstance(value, str) or not _PRODUCT_VERSION.fullmatch(value):
+    if not is_product_version(value):
         raise BadField(f"{value!r} is not a product version", 'write numbers and dots in quotes, such as "3.10"')
     return value
 
@@ -118,6 +117,30 @@ def facts(value) -> tuple[Fact, ...]:
     return found
 
 
+def roles(value) -> tuple[str, ...]:
+    """Who may read: a list of different names, at least one of them."""
+    found = names(value)
+    if not found:
+        raise BadField("it is empty, so nobody could read it", "name one, or withdraw the document with status")
+    return found
+
+
+def regions(value) -> tuple[Region, ...]:
+    """[[regions]] tables with heading and roles."""
+    rows = value if isinstance(value, list) else [None]
+    if not all(isinstance(row, dict) and set(row) == {"heading", "roles"} for row in rows):
+        raise BadField("regions is not a list of tables with exactly heading and roles",
+                       'write each region as a [[regions]] table with heading = "..." and roles = ["..."]')
+    return tuple(Region(text(row["heading"]), roles(row["roles"])) for row in rows)
+
+
+def hex_digest(value) -> str:
+    """The first 16 hex digits of a SHA-256."""
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9a-f]{16}", value):
+        raise BadField(f"{value!r} is not 16 lower-case hex digits", "write the digest of the text, or leave it out")
+    return value
+
+
 def number(least: float, most: float = math.inf):
     """A reader for a field that holds a finite number in a range."""
     def read(value) -> float:
@@ -129,9 +152,9 @@ def number(least: float, most: float = math.inf):
 
 
 GOVERNANCE = {
-    "version": revision, "tenant": text, "roles": names, "status": one_of(*STATUSES), "valid_from": instant,
+    "version": count, "tenant": text, "roles": roles, "principals": roles, "status": one_of(*STATUSES), "valid_from": instant,
     "valid_to": instant, "applies_from": product_version, "applies_to": product_version, "trust": one_of(*TRUST_LEVELS),
     "kind": text, "topic": text, "language": text, "facts": facts,
 }
-MARKDOWN_HEAD = {"id": identifier, "title": text, **GOVERNANCE}
+MARKDOWN_HEAD = {"id": identifier, "title": text, **GOVERNANCE, "regions": regions, "digest": hex_digest}
 DEFAULTS = {name: GOVERNANCE[name] for name in ("tenant", "roles", "status", "trust", "kind", "language")}

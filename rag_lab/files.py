@@ -30,7 +30,8 @@ def decode(data: bytes, path: str) -> str:
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        before = data[:error.start].replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        line = before.count(b"\n") + 1
         rule = f"byte 0x{data[error.start]:02x} at offset {error.start} is not UTF-8"
         raise DataError([Fault(path, line, rule, "save the file as UTF-8")]) from error
     return text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")

@@ -26,18 +26,30 @@ def ranks(ranked_ids: Sequence[str]) -> dict[str, int]:
 def rrf(lists: Iterable[Sequence[str]], k: int = RRF_K) -> list[tuple[str, float]]:
     """[(id, sum over the lists of 1 / (k + rank))], best first, equal sums in id order.
 
-    Source: Cormack et al. 2009, equation 1; they take k = 60. Sums are rounded once, so the order of the lists cannot
-    matter. Raises `UsageError` for an id that is not a string or for k < 0.
+    Source: Cormack et al. 2009, equation 1; they take k = 60. Raises `UsageError` for an id that is not a string or k < 0.
 
     >>> [(doc_id, round(score, 6)) for doc_id, score in rrf([["D1", "D2"], ["D2", "D4"]])]
     [('D2', 0.032522), ('D1', 0.016393), ('D4', 0.016129)]
     """
     whole_number("rrf k", k, 0)
-    parts: dict[str, list[float]] = {}
+    found: dict[str, list[int]] = {}
     for ranked_ids in lists:
         for doc_id, rank in ranks(ranked_ids).items():
-            parts.setdefault(doc_id, []).append(rrf_part(rank, k))
-    return best_first(((doc_id, math.fsum(added)) for doc_id, added in parts.items()), None)
+            found.setdefault(doc_id, []).append(rank)
+    return best_first(((doc_id, rrf_score(its_ranks, k)) for doc_id, its_ranks in found.items()), None)
+
+
+def rrf_score(its_ranks: Iterable[int], k: int = RRF_K) -> float:
+    """The sum of 1 / (k + rank), as one fraction of whole numbers that is divided once.
+
+    So equal sums are equal floats, whatever ranks they are made of, and the order of the lists cannot matter.
+
+    >>> rrf_score([2, 1]) == rrf_score([1, 2]), round(rrf_score([1, 2]), 6)
+    (True, 0.032522)
+    """
+    divisors = [k + rank for rank in its_ranks]
+    whole = math.prod(divisors)
+    return sum(whole // divisor for divisor in divisors) / whole
 
 
 def rrf_part(rank: int, k: int = RRF_K) -> float:
@@ -48,4 +60,4 @@ def rrf_part(rank: int, k: int = RRF_K) -> float:
 def explain(ranks_by_list: Mapping[str, int], k: int = RRF_K) -> dict:
     """{score, k, parts: [{channel, rank, part}]} of one document; the parts sum to the score."""
     rows = [{"channel": name, "rank": rank, "part": rrf_part(rank, k)} for name, rank in ranks_by_list.items()]
-    return {"score": math.fsum(row["part"] for row in rows), "k": k, "parts": rows}
+    return {"score": rrf_score(ranks_by_list.values(), k), "k": k, "parts": rows}

@@ -6,11 +6,11 @@ pairs. Not an embedding and not semantic: it sees shared surface and chance coll
 """
 import functools
 import hashlib
-import math
 from collections import Counter
-from typing import Callable, Iterable, Mapping
+from typing import Callable, Iterable
 
-from .index import LiveIndex, Unit, best_first, sorted_units
+from .dense import Dense
+from .index import Unit
 from .text import terms
 
 DIMENSIONS = 512
@@ -35,70 +35,17 @@ def embed(unit_terms: Iterable[str]) -> dict[int, int]:
     return {place: vector[place] for place in sorted(vector) if vector[place]}
 
 
-def squared_norm(vector: Mapping[int, int]) -> int:
-    """Sum of the squared counts, a whole number."""
-    return sum(count * count for count in vector.values())
-
-
-def cosine(one: Mapping[int, int], other: Mapping[int, int]) -> float:
-    """dot / sqrt(|one|^2 |other|^2), in [-1, 1]; 0.0 where a vector is empty. Whole numbers until the one division.
-
-    >>> cosine({1: 1}, {1: 2}), cosine({1: 1}, {1: -3}), cosine({1: 1}, {})
-    (1.0, -1.0, 0.0)
-    """
-    scale = squared_norm(one) * squared_norm(other)
-    dot = sum(count * other.get(place, 0) for place, count in one.items())
-    return dot / math.sqrt(scale) if scale else 0.0
-
-
-class Hashed(LiveIndex):
+class Hashed(Dense):
     """A hashed-vector index over units (unit id, terms), with the same contract as `Bm25`."""
-
-    name = "dense"
 
     def __init__(self, units: Iterable[Unit], analyze: Callable[[str], list[str]] = terms):
         self.analyze = analyze
-        self.ids = []
-        self.squared_norms: list[int] = []     # position -> |vector|^2
-        self.buckets: list[dict[int, int]] = [{} for _ in range(DIMENSIONS)]  # bucket -> {position: signed count}
-        for position, (unit_id, unit_terms) in enumerate(sorted_units(units)):
-            vector = embed(unit_terms)
-            self.ids.append(unit_id)
-            self.squared_norms.append(squared_norm(vector))
-            for place, count in vector.items():
-                self.buckets[place][position] = count
-        self._set_live(self.ids)
+        super().__init__(((unit_id, embed(unit_terms)) for unit_id, unit_terms in units),
+                         lambda query: embed(analyze(query)))
 
-    def search(self, query: str, k: int | None = 5) -> list[tuple[str, float]]:
-        """[(unit id, cosine)] of the `k` best live units with a cosine above 0 (all for None), equal ones in id order.
-
-        A query or unit without terms has a zero vector and matches nothing. Raises `UsageError` for k < 1.
-        """
-        wanted = embed(self.analyze(query))
-        norm = squared_norm(wanted)
-        dots: Counter[int] = Counter()    # position -> dot product, a whole number
-        for place, count in wanted.items():
-            for at, other in self.buckets[place].items():
-                dots[at] += count * other
-        scored = ((self.ids[at], dot / math.sqrt(norm * self.squared_norms[at]))
-                  for at, dot in dots.items() if dot > 0 and at in self.live)
-        return best_first(scored, k)
-
-    def explain(self, query: str, unit_id: str) -> dict | None:
-        """Where the cosine of a live unit comes from; None if the unit is not live. The parts sum to the cosine.
-
-        {score, query_norm, unit_norm, buckets: [{bucket, query_terms, query, unit, part}]}, shared buckets only. Compare
-        `query_terms` with the text: a shared bucket without a shared term is a collision.
-        """
-        at = self.live_position(unit_id)
-        if at is None:
-            return None
-        query_terms = list(dict.fromkeys(self.analyze(query)))
-        wanted = embed(self.analyze(query))
-        scale = math.sqrt(squared_norm(wanted) * self.squared_norms[at])
-        rows = [{"bucket": place, "query_terms": [term for term in query_terms if bucket(term)[0] == place],
-                 "query": count, "unit": self.buckets[place][at], "part": count * self.buckets[place][at] / scale}
-                for place, count in wanted.items() if at in self.buckets[place]]
-        dot = sum(row["query"] * row["unit"] for row in rows)
-        return {"score": dot / scale if scale else 0.0, "query_norm": math.sqrt(squared_norm(wanted)),
-                "unit_norm": math.sqrt(self.squared_norms[at]), "buckets": rows}
+    def origins(self, query: str) -> dict[int, list[str]]:
+        """bucket -> the query terms in it. Compare them with the text: a shared bucket without a shared term is a collision."""
+        found: dict[int, list[str]] = {}
+        for term in dict.fromkeys(self.analyze(query)):
+            found.setdefault(bucket(term)[0], []).append(term)
+        return found

@@ -5,7 +5,7 @@ equal scores by id in code-point order. An index never changes: `over` gives ano
 kept from before a deletion still answers from before it.
 """
 import heapq
-from typing import Callable, Iterable, Self
+from typing import Iterable, Self
 
 from .errors import UsageError, whole_number
 
@@ -13,12 +13,24 @@ from .errors import UsageError, whole_number
 class LiveIndex:
     """Units (unit id, terms) under their numbers, and the set of those that are live. `Bm25` and `Hashed` build on it."""
 
-    ids: list[str]                          # position -> unit id, in id order
-    analyze: Callable[[str], list[str]]     # query text -> terms, the same rule that made the units' terms
+    name: str         # the channel it serves
+    ids: list[str]    # position -> unit id, in id order
+
+    def usable(self, query: str) -> bool:
+        """Whether the query holds anything that this index could find."""
+        raise NotImplementedError
+
+    def search(self, query: str, k: int | None = 5) -> list[tuple[str, float]]:
+        """[(unit id, score)] of the `k` best live units (all for None), best first, equal scores in id order."""
+        raise NotImplementedError
+
+    def explain(self, query: str, unit_id: str) -> dict | None:
+        """Where the score of a live unit comes from, in parts that sum to it; None if the unit is not live."""
+        raise NotImplementedError
 
     def over(self, live_ids: Iterable[str]) -> Self:
         """The same index with another live set: all statistics and candidates come from it. Unknown ids are passed over."""
-        if live_ids is self.live_ids:
+        if live_ids is self.live_ids and isinstance(live_ids, tuple):   # a tuple cannot have changed since
             return self
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)   # the postings are shared, never copied

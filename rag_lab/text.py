@@ -14,6 +14,7 @@ from bisect import bisect_right
 from typing import Iterator, NamedTuple
 
 
+LONGEST_CLUSTER = 32   # a letter with more accents than any language has is cut: ordering them takes quadratic time
 CACHED = 8192   # texts whose terms, sentences and squeezed form are kept: an evaluation meets the same ones again and again
 
 
@@ -46,8 +47,12 @@ def _joins(char: str) -> bool:
 
 
 def _fold_cluster(cluster: str) -> str:
-    composed = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", cluster).casefold())
-    return "".join(char for char in composed if not _invisible(char)).translate(_DASHES)
+    folded, before = cluster, None
+    while folded != before:   # once is enough for most; a few characters fold into what folds again
+        before = folded
+        seen = "".join(char for char in folded if not _invisible(char))
+        folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold()).translate(_DASHES)
+    return folded
 
 
 class _FoldTable(dict):
@@ -72,14 +77,21 @@ def fold(text: str) -> str:
 
 
 def _clusters(text: str) -> Iterator[tuple[int, int]]:
-    """Spans of the smallest pieces that fold independently: a character with all that fuses with it."""
-    start = 0
-    for at in range(1, len(text)):
-        if _FOLD[ord(text[at])] != _JOIN:
-            yield start, at
-            start = at
-    if text:
-        yield start, len(text)
+    """Spans of the smallest pieces that fold independently: a character with all that fuses with it.
+
+    What cannot be seen does not keep an accent from its letter; where nothing fuses it stands in no span.
+    """
+    start = end = 0
+    for at, char in enumerate(text):
+        folded = _FOLD[ord(char)]
+        if folded == _JOIN and start < end < start + LONGEST_CLUSTER:
+            end = at + 1
+        elif folded:
+            if end > start:
+                yield start, end
+            start, end = at, at + 1
+    if end > start:
+        yield start, end
 
 
 def _fold_with_spans(text: str) -> tuple[str, list[int], list[int]]:
@@ -109,16 +121,22 @@ _FIRST_POINTS = [first for first, _, _ in _SCRIPTS]
 _PAIRED = "HKGBYXT"   # a run of one of these classes is cut into overlapping pairs
 
 
+_SYMBOLS = (  # blocks of arrows, signs and pictures, whose characters are symbols also where Python does not know them yet
+    (0x2190, 0x21FF), (0x2300, 0x23FF), (0x25A0, 0x27BF), (0x2900, 0x297F), (0x2B00, 0x2BFF), (0x1F000, 0x1FAFF))
+
+
 def _character_class(point: int) -> str:
+    category = unicodedata.category(chr(point))
+    if category[0] in "PZ" or category in ("Cc", "Cs", "Co") or point == 0x2800:   # the last: a blank Braille cell
+        return "." if point == 0x2E else " "
     first, last, script = _SCRIPTS[bisect_right(_FIRST_POINTS, point) - 1]
     if first <= point <= last:
         return script
-    category = unicodedata.category(chr(point))
     if category == "Nd":
         return "9"
-    if category[0] in "LN":
-        return "a"
-    return {"M": "m", "S": "s" if category == "So" else " "}.get(category[0], "." if point == 0x2E else " ")
+    if any(low <= point <= high for low, high in _SYMBOLS) or category == "So":
+        return "s"
+    return {"L": "a", "N": "a", "M": "m"}.get(category[0], " ")
 
 
 class _ClassTable(dict):
@@ -172,6 +190,11 @@ def tokens(text: str) -> list[Token]:
     """
     folded, starts, ends = _fold_with_spans(text)
     return [Token(folded[start:end], starts[start], ends[end - 1]) for start, end in _token_spans(folded)]
+
+
+def unspaced(term: str) -> bool:
+    """Whether a term belongs to a script written without spaces, which is indexed in pairs."""
+    return _CLASS[ord(term[0])] in _PAIRED
 
 
 @functools.lru_cache(maxsize=CACHED)

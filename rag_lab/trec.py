@@ -5,12 +5,13 @@
 """
 import os
 import re
-from typing import Mapping, NamedTuple
+from typing import Callable, Mapping, NamedTuple
 
 from .errors import DataError, Fault
 from .files import digest, parse_json_object, read_lines
 
 _WHOLE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
+LARGEST_GRADE = 1000   # 2^grade must be a number that can be printed
 BEIR_HEADER = ["query-id", "corpus-id", "score"]
 
 
@@ -34,7 +35,7 @@ class Judged(NamedTuple):
 def read_judged(qrels_path: str, queries_path: str | None = None) -> Judged:
     """Judgements with the queries that lie beside them. Raises `DataError` with every fault of both files."""
     queries_path = queries_path or _queries_beside(qrels_path)
-    qrels, queries = read_qrels(qrels_path), read_queries(queries_path)
+    qrels, queries = _both(lambda: read_qrels(qrels_path), lambda: read_queries(queries_path))
     known = {query.query_id for query in queries}
     missing = [query_id for query_id in qrels if query_id not in known]
     if missing:
@@ -43,6 +44,19 @@ def read_judged(qrels_path: str, queries_path: str | None = None) -> Judged:
     judged = tuple(query for query in queries if query.query_id in qrels)
     content = [[query.query_id, query.text, sorted(qrels[query.query_id].items())] for query in judged]
     return Judged(judged, qrels, digest(content))
+
+
+def _both(one: Callable, other: Callable) -> tuple:
+    """What two readers return, or one `DataError` with the faults of both."""
+    found, faults = [], []
+    for read in (one, other):
+        try:
+            found.append(read())
+        except DataError as error:
+            faults += error.faults
+    if faults:
+        raise DataError(faults)
+    return tuple(found)
 
 
 def _queries_beside(qrels_path: str) -> str:
@@ -106,8 +120,11 @@ def read_qrels(path: str) -> dict[str, dict[str, int]]:
             faults.append(Fault(path, number, f"the line has {len(cells)} columns", f"write {want}; a header makes it BEIR"))
             continue
         query_id, doc_id, grade = cells if beir else (cells[0], cells[2], cells[3])
-        if not _WHOLE.fullmatch(grade):
-            faults.append(Fault(path, number, f"grade {grade!r} is not a whole number", "write digits, such as 0, 1 or 2"))
+        if not _WHOLE.fullmatch(grade) or abs(int(grade)) > LARGEST_GRADE:
+            faults.append(Fault(path, number, f"grade {grade!r} is not a whole number up to {LARGEST_GRADE}",
+                                "write digits, such as 0, 1 or 2"))
+        elif not query_id.strip() or not doc_id.strip():
+            faults.append(Fault(path, number, "an id is empty", "name the query and the document"))
         elif doc_id in qrels.setdefault(query_id, {}):
             faults.append(Fault(path, number, f"{query_id!r} and {doc_id!r} are judged twice", "keep one of the two lines"))
         else:
