@@ -4,7 +4,7 @@ A query passes these stages, in this order (`rag_lab.retrieve`):
 
      1 scope     who asks, as of when, for which product version: from the caller, never from the query text
      2 live      the catalog decides which documents are eligible
-     3 recall    each channel ranks live documents only
+     3 recall    each channel ranks chunks of live documents only
      4 fuse      reciprocal rank fusion over the channels
      5 soften    documents that miss a soft filter stand after the rest
      6 rerank    a dearer look at few candidates

@@ -5,14 +5,37 @@ Not for relevance, and not for how a document reads.
 """
 import functools
 from types import MappingProxyType
-from typing import Iterable, Mapping
+from typing import Iterable, Mapping, NamedTuple
 
-from .errors import UsageError
+from .errors import UsageError, whole_number
 from .fields import version_key
 from .files import digest
-from .model import Document, Scope, Tombstone
+from .model import Document, Scope, Tombstone, is_instant, is_product_version
 
-RULES = ("tenant", "role", "deleted", "status", "time", "version")   # in the order in which they are tried
+RULES = ("tenant", "deleted", "status", "time", "version", "role", "principal")   # in the order in which they are tried
+
+
+class _Event(NamedTuple):
+    kind: str                          # "publish" or "withdraw"
+    doc_id: str
+    version: int                       # of the change: each change of a document has a higher one
+    document: Document | None = None   # what is published
+
+
+class Event(_Event):
+    """A change of one document, as a source announces it."""
+
+    __slots__ = ()
+
+    def __new__(cls, *fields, **named):
+        self = super().__new__(cls, *fields, **named)
+        if self.kind not in ("publish", "withdraw"):
+            raise UsageError(f"event kind is {self.kind!r}; it must be publish or withdraw")
+        whole_number("event version", self.version, 1)
+        published = self.document and (self.document.doc_id, self.document.version)
+        if published != ((self.doc_id, self.version) if self.kind == "publish" else None):
+            raise UsageError(f"event {self.kind} of {self.doc_id!r} at {self.version} carries {published}; they must agree")
+        return self
 
 
 class Live:
@@ -25,7 +48,7 @@ class Live:
     @functools.cached_property
     def digest(self) -> str:
         """A digest of all that these documents say and that governs them, whatever the order they were read in."""
-        return digest([_row(document) for document in self.documents.values()])
+        return digest([document_row(document) for document in self.documents.values()])
 
 
 class Catalog:
@@ -35,7 +58,8 @@ class Catalog:
         self.clock = clock
         self.revision = 0
         self.tombstones: dict[str, Tombstone] = {}
-        self._documents = {document.doc_id: document for document in documents}
+        self._documents = {document.doc_id: checked(document) for document in documents}
+        self._versions = {doc_id: document.version for doc_id, document in self._documents.items()}   # of the last change
         self._live: dict[Scope, Live] = {}   # of this revision
 
     @property
@@ -66,17 +90,30 @@ class Catalog:
             return "missing"
         if document.tenant is None or document.tenant != scope.tenant:
             return "tenant"
-        if not any(role in document.roles for role in scope.roles):
-            return "role"
-        if doc_id in self.tombstones:
-            return "deleted"
+        return "deleted" if doc_id in self.tombstones else self._governed(document, scope)
+
+    @staticmethod
+    def _governed(document: Document, scope: Scope) -> str | None:
+        """The first rule that a document's own fields break."""
         if document.status != "active":
             return "status"
         if scope.as_of is not None and not in_force(document, scope.as_of):
             return "time"
         if scope.product_version is not None and not applies_to(document, scope.product_version):
             return "version"
+        if not may_read(document, scope.roles):
+            return "role"
+        if document.principals is not None and scope.principal not in document.principals:
+            return "principal"
         return None
+
+    def filtered(self, scope: Scope) -> list[tuple[str, str]]:
+        """[(id, rule)] of the documents of the scope's own tenant that it may not see: for an operator, never for the caller.
+
+        Documents of another tenant are not among them, not even their number.
+        """
+        rules = [(doc_id, self.broken_rule(doc_id, scope)) for doc_id in sorted(self._documents)]
+        return [(doc_id, rule) for doc_id, rule in rules if rule not in (None, "tenant")]
 
     def current(self, doc_id: str, scope: Scope) -> Document | None:
         """The document as it is now, if the scope may see it."""
@@ -84,8 +121,50 @@ class Catalog:
 
     def put(self, document: Document) -> None:
         """Add a document, or take it in place of the one with its id. A deleted id stays deleted."""
-        self._documents[document.doc_id] = document
+        self._documents[document.doc_id] = checked(document)
+        self._versions[document.doc_id] = document.version
         self._changed()
+
+    def apply(self, event: Event) -> str:
+        """Take in one change: "applied", or "stale" if the catalog already knows a later one of that document.
+
+        Events may arrive in any order and more than once: the one with the highest version decides, so nothing that was
+        replaced, withdrawn or deleted comes back. Raises `UsageError` for an event that contradicts itself.
+        """
+        if event.doc_id in self.tombstones:
+            return "stale"
+        document, held = event.document and checked(event.document), self._documents.get(event.doc_id)
+        if event.version <= (known := self._versions.get(event.doc_id, 0)):
+            if document and (held.version if held else 0) < event.version < known:   # withdrawn before it arrived
+                self._documents[event.doc_id] = document._replace(status="withdrawn")
+                self._changed()
+            return "stale"
+        self._versions[event.doc_id] = event.version
+        if document:
+            self._documents[event.doc_id] = document
+        elif held:
+            self._documents[event.doc_id] = held._replace(status="withdrawn")
+        self._changed()
+        return "applied"
+
+    def publish(self, document: Document, expected_version: int) -> None:
+        """Take a document in place of version `expected_version` of it (0: there is none yet), or change nothing.
+
+        Raises `UsageError` if the catalog holds another version by now, or the new version is not higher.
+        """
+        self._expect(document.doc_id, expected_version)
+        if self.apply(Event("publish", document.doc_id, document.version, document)) == "stale":
+            raise UsageError(f"version {document.version} of {document.doc_id!r} is not above {expected_version}; raise it")
+
+    def withdraw(self, doc_id: str, expected_version: int) -> None:
+        """Withdraw version `expected_version` of a document, or change nothing. Raises `UsageError` as `publish` does."""
+        self._expect(doc_id, expected_version)
+        self.apply(Event("withdraw", doc_id, expected_version + 1))
+
+    def _expect(self, doc_id: str, version: int) -> None:
+        found = self._versions.get(doc_id, 0)
+        if found != version or doc_id in self.tombstones:
+            raise UsageError(f"{doc_id!r} is not at version {version} any more; read it again and decide anew")
 
     def delete(self, doc_id: str, scope: Scope, reason: str = "user_request") -> Tombstone:
         """Write a tombstone. Raises one and the same `UsageError` for an id that is unknown, hidden or deleted before."""
@@ -103,7 +182,36 @@ class Catalog:
 
     def tombstones_of(self, scope: Scope) -> tuple[Tombstone, ...]:
         """The tombstones of documents that the scope could have seen, in the order of deletion."""
-        return tuple(stone for doc_id, stone in self.tombstones.items() if self.broken_rule(doc_id, scope) == "deleted")
+        return tuple(stone for doc_id, stone in self.tombstones.items()
+                     if self.broken_rule(doc_id, scope) == "deleted" and not self._governed(self._documents[doc_id], scope))
+
+
+def checked(document: Document) -> Document:
+    """The document, if what governs it can be compared. Raises `UsageError` that names the field: nothing is guessed."""
+    for name, readable in _READABLE.items():
+        value = getattr(document, name)
+        if not (readable(value) or value is None and name not in ("doc_id", "roles")):
+            raise UsageError(f"{name} of document {document.doc_id!r} is {value!r}, which cannot be compared; correct it")
+    return document
+
+
+def _is_text(value) -> bool:
+    return isinstance(value, str)
+
+
+def _are_texts(value) -> bool:
+    return isinstance(value, tuple) and all(map(_is_text, value))
+
+
+_READABLE = {"doc_id": _is_text, "tenant": _is_text, "roles": _are_texts, "within": _are_texts, "principals": _are_texts, "valid_from": is_instant,
+             "valid_to": is_instant, "applies_from": is_product_version, "applies_to": is_product_version}
+
+
+def may_read(document: Document, roles: Iterable[str]) -> bool:
+    """Whether one of the roles stands among the document's, and of a region among its document's too. No roles: nobody."""
+    held = tuple(roles)
+    return any(role in document.roles for role in held) and (document.within is None
+                                                             or any(role in document.within for role in held))
 
 
 def in_force(document: Document, moment) -> bool:
@@ -119,9 +227,11 @@ def applies_to(document: Document, product_version: str) -> bool:
             and (document.applies_to is None or wanted <= version_key(document.applies_to)))
 
 
-def _row(document: Document) -> list:
+def document_row(document: Document) -> list:
+    """Everything a document says and everything that governs it, for digests."""
     return [document.doc_id, document.title, document.path, document.version, document.content_digest, document.tenant,
-            sorted(document.roles), document.status, *map(_iso, (document.valid_from, document.valid_to)),
+            sorted(document.roles), document.within and sorted(document.within),
+            document.principals and sorted(document.principals), document.status, *map(_iso, (document.valid_from, document.valid_to)),
             document.applies_from, document.applies_to, document.trust, document.kind, document.topic, document.language,
             [[fact.fact_id, fact.quote] for fact in document.facts]]
 

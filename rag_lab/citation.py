@@ -3,8 +3,9 @@
 A citation is a verbatim span of one version. It is checked before it is printed, and after an edit it is either found
 again or given up, never quietly moved. Not for meaning: that a quote is real does not say that it answers.
 """
-from typing import NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
+from .errors import DataError, Fault
 from .files import text_digest
 from .model import Citation, Document
 from .rerank import coverage
@@ -13,13 +14,14 @@ from .text import sentences
 CONTEXT_WIDTH = 40   # code points shown on each side
 
 
-def choose(document: Document, known_terms: Sequence[str]) -> Citation | None:
-    """The sentence that covers most of the query, the earliest of equals; None if the document has no sentence."""
-    spans = sentences(document.text)
+def choose(document: Document, known_terms: Sequence[str], low: int = 0, high: int | None = None) -> Citation | None:
+    """The sentence of text[low:high] that covers most of the query, the earliest of equals; None if it has no sentence."""
+    text = document.text[low:high]
+    spans = sentences(text)
     if not spans:
         return None
-    start, end = max(spans, key=lambda span: coverage(known_terms, document.text[span[0]:span[1]]))
-    return cite(document, start, end)
+    start, end = max(spans, key=lambda span: coverage(known_terms, text[span[0]:span[1]]))
+    return cite(document, low + start, low + end)
 
 
 def cite(document: Document, start: int, end: int) -> Citation:
@@ -34,7 +36,10 @@ def verify(citation: Citation, document: Document) -> str | None:
         return "id"
     if citation.version != document.version:
         return "version"
-    if not 0 <= citation.start < citation.end or document.text[citation.start:citation.end] != citation.quote:
+    if citation.title != document.title:
+        return "title"
+    if (not 0 <= citation.start < citation.end <= len(document.text)
+            or document.text[citation.start:citation.end] != citation.quote):
         return "quote"
     if text_digest(citation.quote) != citation.content_hash:
         return "hash"
@@ -77,3 +82,46 @@ def _occurrences(quote: str, text: str) -> tuple[int, ...]:
 def context(citation: Citation, text: str) -> tuple[str, str]:
     """Up to 40 code points before and after the quote."""
     return text[max(0, citation.start - CONTEXT_WIDTH):citation.start], text[citation.end:citation.end + CONTEXT_WIDTH]
+
+
+# --- citations that were kept ---------------------------------------------------------------------------------------
+
+def read_citations(value: dict, path: str) -> list[Citation]:
+    """The citations in a kept JSON document: one citation, or the results of a search report. `DataError` for anything else."""
+    rows = [row.get("citation") for row in value["results"]] if _is_report(value) else [value]
+    faults = [Fault(path, None, f"entry {number} is no citation: {why}", "keep it as the lab printed it")
+              for number, row in enumerate(rows, start=1) if row is not None and (why := _not_a_citation(row))]
+    if faults:
+        raise DataError(faults)
+    return [Citation(**row) for row in rows if row is not None]
+
+
+def _is_report(value: dict) -> bool:
+    rows = value.get("results")
+    return isinstance(rows, list) and all(isinstance(row, dict) for row in rows)
+
+
+def _not_a_citation(row) -> str | None:
+    if not isinstance(row, dict) or sorted(row) != sorted(Citation._fields):
+        return f"its keys must be {', '.join(Citation._fields)}"
+    for name, kind in Citation.__annotations__.items():
+        if not isinstance(row[name], kind) or isinstance(row[name], bool):
+            return f"{name} is {row[name]!r}"
+    return None
+
+
+def audit(citations: Sequence[Citation], documents: Mapping[str, Document]) -> list[dict]:
+    """What became of each kept citation: "holds", "stale" with what is broken, or "missing"; and where its quote stands now.
+
+    A document that the caller may not see is missing like one that never was. Nothing is changed: a new place is only told.
+    """
+    return [_audited(citation, documents.get(citation.doc_id)) for citation in citations]
+
+
+def _audited(citation: Citation, document: Document | None) -> dict:
+    broken = verify(citation, document) if document else "id"
+    anchor = reanchor(citation, document) if document else Anchor("invalid", None, ())
+    found = [anchor.citation.start, anchor.citation.end] if anchor.citation else None
+    return {"doc_id": citation.doc_id, "status": "holds" if broken is None else "stale" if document else "missing",
+            "broken": broken, "anchor": anchor.status, "found_at": found,
+            "version": document.version if document else None}

@@ -1,7 +1,7 @@
 """Which flags make which call? Flags in, one call, one JSON document out; nothing about retrieval is decided here.
 
 stdout is data: one JSON document, UTF-8 with LF on every platform. stderr is talk. Exit codes: 0 it ran, also when the lab
-refuses to answer or the reader closed the pipe; 1 a fault in the data, or a reproduction that differs; 2 a fault in the
+refuses to answer or the reader closed the pipe; 1 a fault in the data, or a reproduction or a citation that does not hold; 2 a fault in the
 call; 130 interrupted.
 """
 import argparse
@@ -9,48 +9,68 @@ import os
 import sys
 
 from . import __version__
-from .errors import LabError, UsageError
-from .files import canonical_json, has_surrogate
-from .model import DEFAULT_THRESHOLD
+from .errors import DataError, Fault, LabError, UsageError
+from .files import canonical_json, decode, has_surrogate
+from .model import DEFAULT_THRESHOLD, Scope
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     try:
-        return _run(sys.argv[1:] if argv is None else argv)
-    except LabError as error:
-        print(f"rag_lab: error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _talk(sys.argv[1:] if argv is None else argv)
     except BrokenPipeError:
-        # The reader has what it wanted. Python flushes once more at exit: give it a place to flush to.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _give_up_stdout(0)      # the reader has what it wanted
     except KeyboardInterrupt:
         print("rag_lab: interrupted", file=sys.stderr)
         return 130
+    except OSError as error:
+        print(f"rag_lab: error: the output cannot be written ({error.strerror})", file=sys.stderr)
+        return _give_up_stdout(1)
 
 
-def _run(argv: list[str]) -> int:
-    if argv and argv[0] in COMMANDS:
-        printed, code = COMMANDS[argv[0]](argv[1:])
-    else:
-        printed, code = document(argv), 0
-    _print(canonical_json(printed))
+def _talk(argv: list[str]) -> int:
+    """Run, print, and turn every foreseen fault into a line on stderr and a code."""
+    try:
+        document, code = run(argv)
+        text = canonical_json(document)
+    except LabError as error:
+        print(f"rag_lab: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except SystemExit as stop:         # argparse has printed help, the version or what is wrong
+        text, code = "", stop.code
+    if sys.stdout is not None:         # None if it was closed before we began
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8"))
+        sys.stdout.buffer.flush()
     return code
 
 
-def _print(text: str) -> None:
-    sys.stdout.buffer.write(text.encode("utf-8"))
-    sys.stdout.buffer.flush()
+def _give_up_stdout(code: int) -> int:
+    """Python flushes stdout once more at exit: give it a place to flush to, so that it does not complain."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code
+
+
+def run(argv: list[str]) -> tuple[dict, int]:
+    """(the JSON document that a command line prints, its exit code), for experiments that read it."""
+    if argv and argv[0] in COMMANDS:
+        return COMMANDS[argv[0]](argv[1:])
+    return _query_or_eval(argv), 0
 
 
 # --- python -m rag_lab --query | --eval -----------------------------------------------------------------------------
 
-def document(argv: list[str]) -> dict:
-    """The JSON document that a query or an evaluation prints, for experiments that read it."""
-    args = _parse(_main_parser(), _guard_dashed_query(argv))
+def _query_or_eval(argv: list[str]) -> dict:
+    argv, dashed = _take_dashed_query(argv)
+    args = _parse(_main_parser(), argv)
+    if dashed is not None:
+        if args.query is not None:
+            raise UsageError("--query was given twice; give it once")
+        args.query = dashed
     if args.text is not None and "--" not in argv:
-        raise UsageError(f"{args.text!r} is no command; a question goes with --query, and the commands are "
+        if args.text in COMMANDS:
+            raise UsageError(f"{args.text!r} is a command; it comes first")
+        raise UsageError(f"{args.text!r} is no command; put a question in quotes behind --query; the commands are "
                          + ", ".join(COMMANDS))
     query = _query_of(args)
     if args.eval == (query is not None):
@@ -67,17 +87,26 @@ def _main_parser() -> argparse.ArgumentParser:
     parser.add_argument("--query", metavar="TEXT", help="the question; - reads it from standard input")
     parser.add_argument("text", nargs="?", metavar="-- TEXT", help="the question, where it begins with a dash")
     parser.add_argument("--eval", action="store_true", help="run every judged query and measure")
-    parser.add_argument("--k", type=_whole, default=5, metavar="N", help="results (default 5)")
+    parser.add_argument("--k", type=_whole, metavar="N", help="results (default 5)")
     parser.add_argument("--pool", type=_whole, metavar="N", help="candidates per channel and for the reranker (default 20)")
     parser.add_argument("--hybrid", action="store_true", help="fuse BM25 with the hashed vectors")
     parser.add_argument("--rerank", action="store_true", help="rerank the candidates by keyword coverage")
-    parser.add_argument("--threshold", type=_number, default=DEFAULT_THRESHOLD, metavar="X",
-                        help="refuse when the best support is below X, 0 to 1 (default %(default)s)")
+    parser.add_argument("--threshold", type=_number, metavar="X",
+                        help=f"refuse when the best support is below X, 0 to 1 (default {DEFAULT_THRESHOLD})")
     parser.add_argument("--delete", action="append", default=[], metavar="ID", help="delete a document first; repeatable")
     parser.add_argument("--show-context", action="store_true", help="show 40 characters before and after each quote")
     parser.add_argument("--explain", action="store_true", help="show where each score comes from")
+    parser.add_argument("--why", metavar="ID", help="tell what became of a document: ranks, scores, the stage that lost it")
     parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
     parser.add_argument("--qrels", metavar="NAME|PATH", help="the judgements for --eval (default: those of the corpus)")
+    parser.add_argument("--tenant", metavar="NAME", help="who asks: the tenant (default: as the corpus says, like the next)")
+    parser.add_argument("--principal", metavar="NAME", help="who asks: the person or service")
+    parser.add_argument("--role", action="append", metavar="NAME", help="who asks: a role; repeatable")
+    parser.add_argument("--target-version", metavar="N.N", help="the product version that is asked about")
+    parser.add_argument("--as-of", metavar="TIME", help="the moment that is asked about, with an offset from UTC")
+    parser.add_argument("--encoder", metavar="MODULE:NAME", help="your own vectors for the second channel: (text) -> numbers")
+    parser.add_argument("--retriever", metavar="MODULE:NAME", help="your own second channel: (query, texts, k) -> [(id, score)]")
+    parser.add_argument("--reranker", metavar="MODULE:NAME", help="your own reranker: (query, text) -> number")
     return parser
 
 
@@ -86,26 +115,54 @@ def _search(args: argparse.Namespace, query: str) -> dict:
     from .report import search_report
     if args.qrels is not None:
         raise UsageError("--qrels goes with --eval")
-    lab = build_lab(args.corpus)
+    lab = build_lab(args.corpus, seams=_seams(args))
+    lab.scope = _scope(args, lab.scope)
     for doc_id in args.delete:
-        lab.delete(doc_id)
-    return search_report(lab.search(query, show_context=args.show_context, explain=args.explain, **_options(args)))
+        lab.delete(_as_utf8(doc_id))
+    outcome = lab.search(query, show_context=args.show_context, explain=args.explain, **_options(args))
+    return search_report(outcome, lab.fate(outcome, _as_utf8(args.why)) if args.why is not None else None)
 
 
 def _evaluate(args: argparse.Namespace) -> dict:
     from .lab import build_lab
     from .report import evaluation_report
-    for flag in ("show_context", "explain"):
+    for flag in ("show_context", "explain", "why"):
         if getattr(args, flag):
             raise UsageError(f"--{flag.replace('_', '-')} goes with --query")
-    lab = build_lab(args.corpus, args.qrels)
+    lab = build_lab(args.corpus, args.qrels, _seams(args))
+    lab.scope = _scope(args, lab.scope)
     for doc_id in args.delete:
-        lab.delete(doc_id)
+        lab.delete(_as_utf8(doc_id))
     return evaluation_report(lab.evaluate(**_options(args)))
 
 
+def _scope(args: argparse.Namespace, default: Scope) -> Scope:
+    """The scope of the corpus with what the flags say in its place. It never comes from the query."""
+    from .fields import BadField, instant
+    given = {"tenant": args.tenant, "principal": args.principal, "roles": args.role, "product_version": args.target_version}
+    try:
+        given["as_of"] = None if args.as_of is None else instant(args.as_of)
+    except BadField as error:
+        raise UsageError(f"--as-of {error.rule}; {error.remedy}") from error
+    return Scope(**{**default._asdict(), **{name: value for name, value in given.items() if value is not None}})
+
+
+def _seams(args: argparse.Namespace):
+    """The user's own parts, if any were named."""
+    if args.encoder is None and args.retriever is None and args.reranker is None:
+        return None
+    if not args.hybrid and (args.encoder or args.retriever):
+        raise UsageError("--encoder and --retriever stand for the second channel; add --hybrid")
+    if not args.rerank and args.reranker:
+        raise UsageError("--reranker goes with --rerank")
+    from .seams import load_seams   # here, for few command lines have one
+    return load_seams(encoder=args.encoder, retriever=args.retriever, reranker=args.reranker)
+
+
 def _options(args: argparse.Namespace) -> dict:
-    return {name: getattr(args, name) for name in ("k", "pool", "hybrid", "rerank", "threshold")}
+    """The flags that were given; for the others the corpus has its defaults."""
+    given = {name: getattr(args, name) for name in ("k", "pool", "hybrid", "rerank", "threshold")}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def _query_of(args: argparse.Namespace) -> str | None:
@@ -114,11 +171,69 @@ def _query_of(args: argparse.Namespace) -> str | None:
         raise UsageError(f"two queries were given: {args.query!r} and {args.text!r}; put the query in quotes")
     query = args.text if args.query is None else args.query
     if query == "-":
-        from .files import decode
-        query = decode(sys.stdin.buffer.read(), "standard input").removesuffix("\n")
-    if query is not None and has_surrogate(query):
-        raise UsageError("the query is not UTF-8; set the terminal to UTF-8")
-    return query
+        if sys.stdin is None:
+            raise UsageError("--query - reads standard input, but that is closed")
+        return decode(sys.stdin.buffer.read(), "standard input").removesuffix("\n")
+    return query if query is None else _as_utf8(query)
+
+
+def _as_utf8(argument: str) -> str:
+    """An argument whose bytes are UTF-8, also where the locale is not and Python could not read them as such."""
+    if not has_surrogate(argument):
+        return argument
+    try:
+        return os.fsencode(argument).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{ascii(argument)} is not UTF-8; set the terminal to UTF-8") from error
+
+
+# --- python -m rag_lab inspect | worked-scores | manifest ---------------------------------------------------------
+
+def _inspect(argv: list[str]) -> tuple[dict, int]:
+    from .experiments.chapter8 import THROUGH_LINE, inspect
+    parser = _parser("inspect", "Print one request of chapter 8 with evidence, decision and trace.")
+    parser.add_argument("--case", default=THROUGH_LINE, metavar="ID", help="the case (default %(default)s)")
+    return inspect(_parse(parser, argv).case), 0
+
+
+def _worked_scores(argv: list[str]) -> tuple[dict, int]:
+    from .experiments.worked_scores import worked_scores
+    _parse(_parser("worked-scores", "Print the hand calculations of BM25 and RRF step by step."), argv)
+    return worked_scores(), 0
+
+
+def _manifest(argv: list[str]) -> tuple[dict, int]:
+    from . import manifest
+    from .lab import build_lab
+    from .seams import load_seams
+    parser = _parser("manifest", "Print what the index of a corpus is made of, or check a manifest that was kept.")
+    parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
+    parser.add_argument("--check", metavar="FILE", help="a kept manifest; every difference is a fault")
+    parser.add_argument("--encoder", metavar="MODULE:NAME", help="your own encoder")
+    args = _parse(parser, argv)
+    made = build_lab(args.corpus, seams=load_seams(encoder=args.encoder) if args.encoder else None).manifest
+    if args.check is not None:
+        manifest.check(manifest.read(args.check), made, args.check)
+    return made, 0
+
+
+def _verify(argv: list[str]) -> tuple[dict, int]:
+    from . import citation
+    from .files import parse_json_object, read_text
+    from .lab import build_lab
+    parser = _parser("verify", "Check kept citations against the corpus as it is now. Exit 1 if one does not hold.")
+    parser.add_argument("file", metavar="FILE", help="a citation or a search report as JSON; - reads standard input")
+    parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
+    args = _parse(parser, argv)
+    text = decode(sys.stdin.buffer.read(), "standard input") if args.file == "-" else read_text(args.file)
+    try:
+        kept = citation.read_citations(parse_json_object(text), args.file)
+    except ValueError as error:
+        raise DataError([Fault(args.file, None, f"it is no JSON object: {error}", "keep what the lab printed")]) from error
+    rows = citation.audit(kept, build_lab(args.corpus).docs)
+    stale = sum(row["status"] != "holds" for row in rows)
+    return {"schema": "rag_lab.verify/1", "counts": {"citations": len(rows), "hold": len(rows) - stale, "stale": stale},
+            "citations": rows}, 1 if stale else 0
 
 
 # --- python -m rag_lab reproduce | reports --------------------------------------------------------------------------
@@ -137,7 +252,8 @@ def _reports(argv: list[str]) -> tuple[dict, int]:
     return {"schema": "rag_lab.reports/1", "written": write_reports(_parse(parser, argv).out)}, 0
 
 
-COMMANDS = {"reproduce": _reproduce, "reports": _reports}
+COMMANDS = {"inspect": _inspect, "worked-scores": _worked_scores, "manifest": _manifest, "verify": _verify, "reproduce": _reproduce,
+            "reports": _reports}
 
 
 def _parser(command: str, description: str) -> argparse.ArgumentParser:
@@ -148,7 +264,7 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
 
 def _parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
     args = parser.parse_args(argv)
-    repeated = [flag for flag in parser._option_string_actions if flag != "--delete" and _count(argv, flag) > 1]
+    repeated = [flag for flag in parser._option_string_actions if flag not in ("--delete", "--role") and _count(argv, flag) > 1]
     if repeated:
         raise UsageError(f"{repeated[0]} was given twice; give it once")
     return args
@@ -162,12 +278,16 @@ def _end_of_flags(argv: list[str]) -> int:
     return argv.index("--") if "--" in argv else len(argv)
 
 
-def _guard_dashed_query(argv: list[str]) -> list[str]:
-    """`--query -- TEXT` as `--query=TEXT`: argparse reads the former differently from one Python to the next."""
-    for at, argument in enumerate(argv[:-2]):
-        if argument == "--query" and argv[at + 1] == "--":
-            return [*argv[:at], f"--query={argv[at + 2]}", *argv[at + 3:]]
-    return argv
+def _take_dashed_query(argv: list[str]) -> tuple[list[str], str | None]:
+    """(the rest, TEXT) of `--query=TEXT` and `--query -- TEXT`: argparse reads some of these differently between versions."""
+    for at, argument in enumerate(argv):
+        if argument.startswith("--query="):
+            return argv[:at] + argv[at + 1:], argument.removeprefix("--query=")
+        if argument == "--query" and argv[at + 1:at + 2] == ["--"] and len(argv) > at + 2:
+            return argv[:at] + argv[at + 3:], argv[at + 2]
+        if argument == "--":
+            break
+    return argv, None
 
 
 def _whole(text: str) -> int:
@@ -179,6 +299,6 @@ def _whole(text: str) -> int:
 
 def _number(text: str) -> float:
     """A number in plain digits; `float` would also take nan, inf and 1_0."""
-    if not (text.isascii() and text.replace(".", "", 1).replace("-", "", 1).isdigit()):
+    if not (text.isascii() and text.removeprefix("-").replace(".", "", 1).isdigit()):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number such as 0.3")
     return float(text)

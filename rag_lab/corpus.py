@@ -10,12 +10,14 @@ from types import MappingProxyType
 from typing import Iterable, Iterator, Mapping, NamedTuple
 
 from . import fields
+from .chunking import CHUNKERS
 from .errors import DataError, Fault, UsageError
-from .files import digest, parse_json_object, read_lines, read_text
-from .model import Document, Scope
+from .files import digest, has_surrogate, parse_json_object, read_lines, read_text, text_digest
+from .model import DEFAULT_POOL, THRESHOLDS, Document, Scope
 
 ANALYZERS = ("bigram",)
-CHUNKERS = ("whole",)
+ENCODERS = ("hashed", "concepts")
+RERANKERS = ("coverage", "governed")
 
 
 class CorpusSettings(NamedTuple):
@@ -27,6 +29,9 @@ class CorpusSettings(NamedTuple):
     chunker: str = "whole"
     k1: float = 1.2
     b: float = 0.75
+    encoder: str = "hashed"              # what the dense channel compares
+    reranker: str = "coverage"
+    settings: Mapping = MappingProxyType({})   # field of Settings -> the corpus's own default
     scope: Scope = Scope("local", ("reader",))
     defaults: Mapping = MappingProxyType({})   # field -> value for documents that do not say
 
@@ -71,15 +76,15 @@ def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: Itera
     documents: dict[str, Document] = {}
     homes: dict[str, str] = {}
     for row in sorted(rows, key=lambda row: (row.path, row.line or 0)):
-        doc_id = row.head.get("id")
-        if isinstance(doc_id, str) and doc_id in homes:
-            rule = f"id {doc_id!r} stands in {homes[doc_id]} too"
-            faults.append(Fault(row.path, row.lines.get("id", row.line), rule, "give each document its own id"))
-        elif isinstance(doc_id, str):
-            homes[doc_id] = row.path if row.line is None else f"{row.path}:{row.line}"
-        document = _document(row, settings, faults)
-        if document:
-            documents[document.doc_id] = document
+        made = _documents(row, settings, faults)
+        own = row.head.get("id")
+        for doc_id in dict.fromkeys([own] * isinstance(own, str) + [document.doc_id for document in made]):   # regions too
+            if doc_id in homes:
+                rule = f"id {doc_id!r} stands in {homes[doc_id]} too"
+                faults.append(Fault(row.path, row.lines.get("id", row.line), rule, "give each document its own id"))
+            else:
+                homes[doc_id] = row.path if row.line is None else f"{row.path}:{row.line}"
+        documents |= {document.doc_id: document for document in made}
     if faults:
         raise DataError(faults)
     return tuple(documents[doc_id] for doc_id in sorted(documents))
@@ -89,8 +94,13 @@ def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: Itera
 
 _SETTINGS = {"name": fields.identifier, "clock": fields.instant, "analyzer": fields.one_of(*ANALYZERS),
              "chunker": fields.one_of(*CHUNKERS)}
+_RETRIEVAL = {"encoder": fields.one_of(*ENCODERS), "reranker": fields.one_of(*RERANKERS)}
+_QUERY = {"k": fields.count, "pool": fields.count, "threshold": fields.number(0, 1),
+          "threshold_on": fields.one_of(*THRESHOLDS)}
 _TABLES = {"bm25": {"k1": fields.number(0), "b": fields.number(0, 1)}, "defaults": fields.DEFAULTS,
-           "scope": {"tenant": fields.text, "roles": fields.names}}
+           "retrieval": {**_RETRIEVAL, **_QUERY},
+           "scope": {"tenant": fields.text, "roles": fields.names, "principal": fields.text, "as_of": fields.instant,
+                     "product_version": fields.product_version}}
 
 
 def _read_settings(path: str, faults: list[Fault]) -> CorpusSettings:
@@ -106,19 +116,26 @@ def _read_settings(path: str, faults: list[Fault]) -> CorpusSettings:
     read = {}
     for name, readers in _TABLES.items():
         if isinstance(sections[name], dict):
-            read[name] = _read_fields(sections[name], readers, path, None, lines, faults)
+            inside = {key.removeprefix(f"{name}."): line for key, line in lines.items() if key.startswith(f"{name}.")}
+            read[name] = _read_fields(sections[name], readers, path, None, inside, faults)
         else:
             faults.append(Fault(path, lines.get(name), f"{name} is not a table", f"write it under [{name}]"))
     if "name" not in table:
         faults.append(Fault(path, None, "name is missing", 'write name = "..."'))
-    missing = [name for name in ("tenant", "roles") if name not in sections["scope"]]
+    missing = [name for name in ("tenant", "roles") if isinstance(sections["scope"], dict) and name not in sections["scope"]]
     if missing:
         faults.append(Fault(path, lines.get("scope"), f"[scope] lacks {' and '.join(missing)}",
                             "say for whom the command line asks"))
+    query = {name: value for name, value in read.get("retrieval", {}).items() if name in _QUERY}
+    if query.get("pool", DEFAULT_POOL) < query.get("k", 1):
+        faults.append(Fault(path, lines.get("retrieval.pool", lines.get("retrieval.k")), "pool is below k", "let it hold at least k"))
     if "clock" in values:
         values["clock"] = values["clock"].isoformat()
-    scope = {"scope": Scope(**read["scope"])} if len(read.get("scope", ())) == 2 else {}
+    scope = {"scope": Scope(**read["scope"])} if {"tenant", "roles"} <= set(read.get("scope", ())) else {}
+    retrieval = read.get("retrieval", {})
     return CorpusSettings(**{"name": "unnamed", **values}, **read.get("bm25", {}), **scope,
+                          **{name: value for name, value in retrieval.items() if name in _RETRIEVAL},
+                          settings=query,
                           defaults=read.get("defaults", {}))
 
 
@@ -132,20 +149,35 @@ def _settings_of_rows(path: str) -> CorpusSettings:
 
 def _markdown_rows(root: str, name: str, faults: list[Fault]) -> list[_Row]:
     rows = []
-    for path in _markdown_files(root):
+    paths = _markdown_files(root, faults)
+    for path in paths:
         place = "/".join([name, *os.path.relpath(path, root).split(os.sep)])
+        if has_surrogate(path):
+            faults.append(Fault(path, None, "the name of the file is not UTF-8", "rename the file"))
+            continue
         try:
             rows.append(_split_head(read_text(path), path, place, faults))
         except DataError as error:
             faults += error.faults
-    if not _markdown_files(root):
+    if not paths and not faults:
         faults.append(Fault(root, None, "the folder holds no .md file", "put the documents of the corpus there"))
     return rows
 
 
-def _markdown_files(root: str) -> list[str]:
-    return sorted(os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names
-                  if name.endswith(".md") and not name.startswith("."))
+def _markdown_files(root: str, faults: list[Fault]) -> list[str]:
+    """The paths of the Markdown files below a folder, hidden ones aside; a folder that cannot be read is a fault."""
+    def unreadable(error: OSError) -> None:
+        faults.append(Fault(error.filename, None, f"the folder cannot be read ({error.strerror})", "allow it, or move it away"))
+
+    found = []
+    for folder, below, names in os.walk(root, onerror=unreadable):
+        below[:] = [name for name in below if not name.startswith(".")]
+        linked = [name for name in below if os.path.islink(os.path.join(folder, name))]
+        faults += [Fault(os.path.join(folder, name), None, "the folder is a link", "put the files themselves there")
+                   for name in linked]
+        found += [os.path.join(folder, name) for name in names
+                  if name.lower().endswith(".md") and not name.startswith(".")]
+    return sorted(found)
 
 
 def _split_head(source: str, path: str, place: str, faults: list[Fault]) -> _Row:
@@ -164,6 +196,8 @@ def _split_head(source: str, path: str, place: str, faults: list[Fault]) -> _Row
 
 def _jsonl_rows(path: str, name: str, faults: list[Fault]) -> list[_Row]:
     rows = []
+    if has_surrogate(path):
+        raise DataError([Fault(path, None, "the name of the file is not UTF-8", "rename the file")])
     for number, line in read_lines(path):
         try:
             head = parse_json_object(line)
@@ -173,6 +207,9 @@ def _jsonl_rows(path: str, name: str, faults: list[Fault]) -> list[_Row]:
         text = head.pop("text", None)
         if not isinstance(text, str):
             faults.append(Fault(path, number, f"text is {text!r}, not a string", 'write "text": "..."'))
+            continue
+        if "_id" in head and "id" in head:
+            faults.append(Fault(path, number, "_id and id both stand in the row", "keep one of them"))
             continue
         if "_id" in head:
             head["id"] = head.pop("_id")
@@ -191,25 +228,28 @@ def _parse_toml(source: str, path: str, lines_before: int, faults: list[Fault]) 
     import tomllib   # here, for a JSONL corpus does without
     try:
         table = tomllib.loads(source)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:   # also a number or a nesting that is too long for Python
         at = re.search(r"\(at line (\d+)", str(error))
         line = int(at[1]) + lines_before if at else lines_before + source.count("\n") + 1
         remedy = 'write lines such as key = "value"'
         rule = f"the TOML cannot be read: {str(error).partition(' (at ')[0]}"
         raise DataError([Fault(path, line, rule, remedy)]) from error
     for number, line in enumerate(source.split("\n"), start=1 + lines_before):
-        if "." in line and re.match(r"[^\"'#]*=\s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\.\d{7,}", line):
+        if "." in line and re.match(r"[\w\"'. -]+=\s*\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d\.\d{7,}", line):
             faults.append(Fault(path, number, "the time has more than six digits of a second", "write six at most"))
     return table
 
 
 def _key_lines(source: str, lines_before: int) -> dict[str, int]:
-    """field -> line of its first `field =` or `[field]`."""
+    """field, or table.field within a table -> line of its first `field =` or `[table]`."""
     found: dict[str, int] = {}
+    table = ""
     for number, line in enumerate(source.split("\n"), start=1 + lines_before):
-        match = re.match(r"\s*(?:\[+\s*([\w-]+)\s*\]+|\"?([\w-]+)\"?\s*=)", line)
+        match = re.match(r"\s*(?:\[+\s*([\w-]+)\s*\]+|[\"']?([\w-]+)[\"']?\s*=)", line)
+        if match and match[1]:
+            table = f"{match[1]}."
         if match:
-            found.setdefault(match[1] or match[2], number)
+            found.setdefault(match[1] or table + match[2], number)
     return found
 
 
@@ -230,8 +270,8 @@ def _read_fields(table: dict, readers: dict, path: str, line: int | None, lines:
     return values
 
 
-def _document(row: _Row, settings: CorpusSettings, faults: list[Fault]) -> Document | None:
-    """The document of one row; None if it has a fault."""
+def _documents(row: _Row, settings: CorpusSettings, faults: list[Fault]) -> tuple[Document, ...]:
+    """The document of one row, and one for each of its regions; none if it has a fault."""
     before = len(faults)
     head = {name: value for name, value in row.head.items() if value is not None}   # JSON null: not said
     values = _read_fields(head, fields.MARKDOWN_HEAD, row.path, row.line, row.lines, faults)
@@ -240,12 +280,22 @@ def _document(row: _Row, settings: CorpusSettings, faults: list[Fault]) -> Docum
             faults.append(Fault(row.path, row.line or 1, f"{name} is missing", f'write {name} = "..."'))
     faults += [Fault(row.path, row.lines.get(name, row.line), f"{name}: {rule}", remedy)
                for name, rule, remedy in _contradictions(values, row.text)]
-    if len(faults) > before or "id" not in values:
-        return None
+    if len(faults) > before:
+        return ()
     values = {**settings.defaults, **values}
-    title = values.pop("title", "")
-    return Document(values.pop("id"), title, row.text, row.place, values.pop("version", 1),
-                    digest([title, row.text]), **values)
+    title, parts = values.pop("title", ""), values.pop("regions", ())
+    values.pop("digest", None)
+    document = Document(values.pop("id"), title, row.text, row.place, values.pop("version", 1), digest([title, row.text]),
+                        **values)
+    if not parts:
+        return (document,)
+    from .regions import BadRegion, project   # here, for few documents have any
+    try:
+        return project(document, parts)
+    except BadRegion as error:
+        faults.append(Fault(row.path, row.lines.get("regions", row.line), f"regions: {error}",
+                            "name each heading as it stands, and keep every quote inside or outside"))
+        return ()
 
 
 def _contradictions(values: dict, text: str) -> Iterator[tuple[str, str, str]]:
@@ -256,6 +306,8 @@ def _contradictions(values: dict, text: str) -> Iterator[tuple[str, str, str]]:
     low, high = values.get("applies_from"), values.get("applies_to")
     if low and high and fields.version_key(low) > fields.version_key(high):
         yield "applies_to", f"{high} is below applies_from {low}", "let the range end at a later version"
+    if values.get("digest") not in (None, text_digest(text)):
+        yield "digest", f"{values['digest']} is not that of the text, {text_digest(text)}", "read the text again, then correct it"
     for fact in values.get("facts", ()):
         if fact.quote not in text:
             yield "facts", f"fact {fact.fact_id!r}: its quote does not stand in the text", "copy the quote from the text"

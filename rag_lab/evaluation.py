@@ -8,6 +8,7 @@ import math
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from .errors import UsageError, whole_number
+from .loss import STAGES, Fate
 from .model import Outcome, Settings
 from .trec import Judged, Query
 
@@ -24,6 +25,7 @@ class QueryResult(NamedTuple):
     reciprocal_rank: float | None
     ndcg: float | None
     citation_relevance: int | None      # 1 if the first result cites a relevant document, else 0
+    lost: tuple[tuple[str, str], ...]   # (relevant document that was not returned, stage that lost it), by id
     refused: bool
     reason: str | None
     best_support: float
@@ -35,13 +37,15 @@ class Evaluation(NamedTuple):
     settings: Settings
     macro: dict
     counts: dict
+    losses: dict | None                 # stage -> relevant documents that it lost; together all missed; None: not asked
     queries: tuple[QueryResult, ...]
     receipt: dict | None = None
 
 
-def evaluate(search: Callable[[str, Settings], Outcome], judged: Judged, settings: Settings) -> Evaluation:
-    """Run every judged query through `search` and measure it."""
-    results = tuple(_measure(query, search(query.text, settings), judged.qrels[query.query_id], settings.k)
+def evaluate(search: Callable[[str, Settings], Outcome], judged: Judged, settings: Settings,
+             fate: Callable[[Outcome, str], Fate] | None = None) -> Evaluation:
+    """Run every judged query through `search`, measure it, and ask `fate`, if given, where each missed document was lost."""
+    results = tuple(_measure(query, search(query.text, settings), judged.qrels[query.query_id], settings.k, fate)
                     for query in judged.queries)
     macro = {"recall@k": mean([result.recall for result in results]),
              "mrr": mean([result.reciprocal_rank for result in results]),
@@ -51,16 +55,20 @@ def evaluate(search: Callable[[str, Settings], Outcome], judged: Judged, setting
     counts = {"queries": len(results), "undefined": sum(result.recall is None for result in results),
               "refused": sum(result.refused for result in results),
               "missed": sum(result.recall is not None and result.recall < 1 for result in results)}
-    return Evaluation(settings, macro, counts, results)
+    stages = [stage for result in results for _, stage in result.lost]
+    losses = {stage: stages.count(stage) for stage in STAGES} if fate else None
+    return Evaluation(settings, macro, counts, losses, results)
 
 
-def _measure(query: Query, outcome: Outcome, grades: Grades, k: int) -> QueryResult:
-    returned = tuple(hit.candidate.doc_id for hit in outcome.results)
+def _measure(query: Query, outcome: Outcome, grades: Grades, k: int,
+             fate: Callable[[Outcome, str], Fate] | None) -> QueryResult:
+    returned = tuple(dict.fromkeys(hit.candidate.doc_id for hit in outcome.results))
     relevant = tuple(sorted(doc_id for doc_id, grade in grades.items() if grade > 0))
     cited = returned[0] in relevant if returned and outcome.results[0].citation else False
     return QueryResult(query, relevant, returned, recall_at_k(returned, grades, k), reciprocal_rank(returned, grades, k),
-                       ndcg_at_k(returned, grades, k), int(cited) if relevant else None, outcome.refused, outcome.reason,
-                       outcome.best_support)
+                       ndcg_at_k(returned, grades, k), int(cited) if relevant else None,
+                       tuple((doc_id, fate(outcome, doc_id).stage) for doc_id in relevant if fate and doc_id not in returned),
+                       outcome.refused, outcome.reason, outcome.best_support)
 
 
 def mean(values: Sequence[float | None]) -> float | None:

@@ -3,6 +3,7 @@
 `SEARCH` and `EVALUATION` name the layouts; a change of keys changes the number. Scores are rounded here and nowhere
 before: four decimals, six in an explanation, so that its parts can be summed by hand.
 """
+from .loss import STAGES as LOST
 from .model import Citation, Hit, Outcome, Settings
 
 SEARCH = "rag_lab.search/1"
@@ -21,8 +22,8 @@ def rounded(value, digits: int = 4):
     return value
 
 
-def search_report(outcome: Outcome) -> dict:
-    """The JSON document of one query."""
+def search_report(outcome: Outcome, fate: "Fate | None" = None) -> dict:
+    """The JSON document of one query; `fate` is what --why asked for."""
     return {
         "schema": SEARCH,
         "query": outcome.query,
@@ -32,6 +33,7 @@ def search_report(outcome: Outcome) -> dict:
         "channel_notes": {channel.name: channel.note for channel in outcome.channels},
         "funnel": outcome.funnel,
         "dropped": outcome.dropped,
+        "left_out": [{"chunk_id": chunk_id, "reason": reason} for chunk_id, reason in outcome.left_out],
         "decision": outcome.decision,
         "refused": outcome.refused,
         "reason": outcome.reason,
@@ -39,15 +41,26 @@ def search_report(outcome: Outcome) -> dict:
         "answer": outcome.answer,
         "results": [hit_block(hit) for hit in outcome.results],
         "top_candidates": [hit_block(hit) for hit in outcome.closest] if outcome.refused else None,
+        "why": fate_block(fate) if fate else None,
         "tombstones": [tombstone._asdict() for tombstone in outcome.tombstones],
         "receipt": outcome.receipt,
     }
 
 
+def fate_block(fate: "Fate") -> dict:
+    """The story of one document in one query."""
+    candidate = fate.candidate
+    return {"doc_id": fate.doc_id, "stage": fate.stage, "meaning": LOST[fate.stage] if fate.stage else "it was returned",
+            "channel_ranks": dict(fate.channel_ranks), "channel_scores": rounded(dict(fate.channel_scores)),
+            "fused_rank": fate.fused_rank, "fused_score": rounded(candidate.score) if candidate else None,
+            "final_rank": fate.final_rank,
+            "parts": rounded(candidate.parts._asdict()) if candidate and candidate.parts else None, "needed": fate.needed}
+
+
 def settings_block(settings: Settings) -> dict:
     """The settings that shape the ranking, with what the threshold is compared with."""
     return {"k": settings.k, "pool": settings.pool, "hybrid": settings.hybrid, "rerank": settings.rerank,
-            "rrf_k": settings.rrf_k, "threshold": settings.threshold, "threshold_on": "best_support"}
+            "rrf_k": settings.rrf_k, "threshold": settings.threshold, "threshold_on": settings.threshold_on}
 
 
 def hit_block(hit: Hit) -> dict:
@@ -57,11 +70,14 @@ def hit_block(hit: Hit) -> dict:
         "rank": hit.rank,
         "doc_id": candidate.doc_id,
         "title": hit.title,
+        "chunk": {"chunk_id": hit.chunk.chunk_id, "heading_path": list(hit.chunk.heading_path), "start": hit.chunk.start,
+                  "end": hit.chunk.end},
         "score": round(candidate.score, 4),
         "support": round(candidate.parts.support, 4),
         "bm25_score": rounded(candidate.scores.get("bm25")),
         "dense_score": rounded(candidate.scores.get("dense")),
         "rerank_score": round(candidate.parts.score, 4) if candidate.reranked else None,
+        "parts": rounded(candidate.parts._asdict()),
         "citation": citation_block(hit.citation) if hit.citation else None,
         "context": dict(zip(("before", "after"), hit.context)) if hit.context else None,
         "explain": rounded(hit.explanation, 6),
@@ -80,6 +96,7 @@ def evaluation_report(evaluation: "Evaluation") -> dict:
         "settings": settings_block(evaluation.settings),
         "macro": rounded(evaluation.macro),
         "counts": evaluation.counts,
+        "losses": evaluation.losses,
         "gain": "exponential",
         "unmeasured": dict.fromkeys(UNMEASURED),
         "queries": [query_block(result) for result in evaluation.queries],
@@ -99,6 +116,7 @@ def query_block(result: "QueryResult") -> dict:
         "rr": rounded(result.reciprocal_rank),
         "ndcg": rounded(result.ndcg),
         "citation_relevance": result.citation_relevance,
+        "lost": [{"doc_id": doc_id, "stage": stage} for doc_id, stage in result.lost],
         "refused": result.refused,
         "reason": result.reason,
         "best_support": round(result.best_support, 4),

@@ -4,6 +4,7 @@ import os
 from .. import cli
 from ..errors import DataError, Fault
 from ..files import canonical_json, text_digest, write_text
+from . import rag_evidence
 from .reproduce import reproduce
 
 EVALUATIONS = {   # report -> the command that prints it
@@ -15,8 +16,8 @@ EVALUATIONS = {   # report -> the command that prints it
 
 def make_reports() -> dict[str, str]:
     """report name -> its text, in the order in which they are written."""
-    reports = {name: canonical_json(cli.document(command)) for name, command in EVALUATIONS.items()}
-    return reports | {"reproduction.json": canonical_json(reproduce())}
+    reports = {name: canonical_json(cli.run(command)[0]) for name, command in EVALUATIONS.items()}
+    return reports | rag_evidence.reports() | {"reproduction.json": canonical_json(reproduce())}
 
 
 def write_reports(folder: str) -> list[dict]:

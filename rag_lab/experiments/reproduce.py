@@ -1,15 +1,15 @@
 """Does the lab still print what the chapters print? Every printed value beside ours, equal or not.
 
-The printed values are data (`chapter6.json`); this module runs the command or listing of each and reads the same place.
+The printed values are data (`chapter6.json`, `chapter8.json`); this module runs the command or listing of each and reads the same place.
 """
 import json
 import os
 
 from .. import cli
 from ..files import read_text
-from . import chapter6
+from . import chapter6, chapter8
 
-CHAPTERS = {"chapter6.json": chapter6.LISTINGS}
+CHAPTERS = {"chapter6.json": chapter6.LISTINGS, "chapter8.json": chapter8.LISTINGS}
 
 
 def reproduce() -> dict:
@@ -21,7 +21,7 @@ def reproduce() -> dict:
         for entry in chapter["printed"]:
             key = json.dumps(entry.get("command") or entry["listing"])
             if key not in documents:
-                documents[key] = (cli.document(entry["command"]) if "command" in entry
+                documents[key] = (cli.run(entry["command"])[0] if "command" in entry
                                   else listings[entry["listing"]]())
             rows.append(_row(chapter["chapter"], entry, read(documents[key], entry["read"])))
         not_pinned += [{"chapter": chapter["chapter"], **entry} for entry in chapter["not_pinned"]]
