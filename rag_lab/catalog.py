@@ -90,7 +90,16 @@ class Catalog:
             return "missing"
         if document.tenant is None or document.tenant != scope.tenant:
             return "tenant"
-        return "deleted" if doc_id in self.tombstones else self._governed(document, scope)
+        if doc_id in self.tombstones or document.parent in self.tombstones:
+            return "deleted"
+        return "status" if self._outlived(document) else self._governed(document, scope)
+
+    def _outlived(self, document: Document) -> bool:
+        """Whether a region's document is gone, withdrawn, or at another version than the one it was cut from."""
+        if document.parent is None:
+            return False
+        parent = self._documents.get(document.parent)
+        return parent is None or parent.status != "active" or parent.version != document.version
 
     @staticmethod
     def _governed(document: Document, scope: Scope) -> str | None:
@@ -183,7 +192,8 @@ class Catalog:
     def tombstones_of(self, scope: Scope) -> tuple[Tombstone, ...]:
         """The tombstones of documents that the scope could have seen, in the order of deletion."""
         return tuple(stone for doc_id, stone in self.tombstones.items()
-                     if self.broken_rule(doc_id, scope) == "deleted" and not self._governed(self._documents[doc_id], scope))
+                     if self.broken_rule(doc_id, scope) == "deleted" and not self._governed(self._documents[doc_id], scope)
+                     and not self._outlived(self._documents[doc_id]))
 
 
 def checked(document: Document) -> Document:
@@ -203,7 +213,8 @@ def _are_texts(value) -> bool:
     return isinstance(value, tuple) and all(map(_is_text, value))
 
 
-_READABLE = {"doc_id": _is_text, "tenant": _is_text, "roles": _are_texts, "within": _are_texts, "principals": _are_texts, "valid_from": is_instant,
+_READABLE = {"doc_id": _is_text, "tenant": _is_text, "roles": _are_texts, "within": _are_texts, "principals": _are_texts,
+             "parent": _is_text, "valid_from": is_instant,
              "valid_to": is_instant, "applies_from": is_product_version, "applies_to": is_product_version}
 
 
@@ -230,7 +241,7 @@ def applies_to(document: Document, product_version: str) -> bool:
 def document_row(document: Document) -> list:
     """Everything a document says and everything that governs it, for digests."""
     return [document.doc_id, document.title, document.path, document.version, document.content_digest, document.tenant,
-            sorted(document.roles), document.within and sorted(document.within),
+            sorted(document.roles), document.parent, document.within and sorted(document.within),
             document.principals and sorted(document.principals), document.status, *map(_iso, (document.valid_from, document.valid_to)),
             document.applies_from, document.applies_to, document.trust, document.kind, document.topic, document.language,
             [[fact.fact_id, fact.quote] for fact in document.facts]]

@@ -9,18 +9,19 @@ from .errors import DataError, Fault
 from .files import text_digest
 from .model import Citation, Document
 from .rerank import coverage
-from .text import sentences
+from .text import TermSet, sentences, term_set
 
 CONTEXT_WIDTH = 40   # code points shown on each side
 
 
-def choose(document: Document, known_terms: Sequence[str], low: int = 0, high: int | None = None) -> Citation | None:
+def choose(document: Document, known_terms: Sequence[str], low: int = 0, high: int | None = None,
+           terms_of: TermSet = term_set) -> Citation | None:
     """The sentence of text[low:high] that covers most of the query, the earliest of equals; None if it has no sentence."""
     text = document.text[low:high]
     spans = sentences(text)
     if not spans:
         return None
-    start, end = max(spans, key=lambda span: coverage(known_terms, text[span[0]:span[1]]))
+    start, end = max(spans, key=lambda span: coverage(known_terms, text[span[0]:span[1]], terms_of))
     return cite(document, low + start, low + end)
 
 

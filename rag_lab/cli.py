@@ -1,8 +1,8 @@
 """Which flags make which call? Flags in, one call, one JSON document out; nothing about retrieval is decided here.
 
 stdout is data: one JSON document, UTF-8 with LF on every platform. stderr is talk. Exit codes: 0 it ran, also when the lab
-refuses to answer or the reader closed the pipe; 1 a fault in the data, or a reproduction or a citation that does not hold; 2 a fault in the
-call; 130 interrupted.
+refuses to answer or the reader closed the pipe; 1 a fault in the data, or a reproduction or a citation that does not hold;
+2 a fault in the call; 130 interrupted.
 """
 import argparse
 import os
@@ -89,7 +89,8 @@ def _main_parser() -> argparse.ArgumentParser:
     parser.add_argument("--eval", action="store_true", help="run every judged query and measure")
     parser.add_argument("--k", type=_whole, metavar="N", help="results (default 5)")
     parser.add_argument("--pool", type=_whole, metavar="N", help="candidates per channel and for the reranker (default 20)")
-    parser.add_argument("--hybrid", action="store_true", help="fuse BM25 with the hashed vectors")
+    parser.add_argument("--hybrid", action="store_true",
+                        help="fuse BM25 with the second channel (hashed vectors, or what the corpus says)")
     parser.add_argument("--rerank", action="store_true", help="rerank the candidates by keyword coverage")
     parser.add_argument("--threshold", type=_number, metavar="X",
                         help=f"refuse when the best support is below X, 0 to 1 (default {DEFAULT_THRESHOLD})")
@@ -99,11 +100,7 @@ def _main_parser() -> argparse.ArgumentParser:
     parser.add_argument("--why", metavar="ID", help="tell what became of a document: ranks, scores, the stage that lost it")
     parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
     parser.add_argument("--qrels", metavar="NAME|PATH", help="the judgements for --eval (default: those of the corpus)")
-    parser.add_argument("--tenant", metavar="NAME", help="who asks: the tenant (default: as the corpus says, like the next)")
-    parser.add_argument("--principal", metavar="NAME", help="who asks: the person or service")
-    parser.add_argument("--role", action="append", metavar="NAME", help="who asks: a role; repeatable")
-    parser.add_argument("--target-version", metavar="N.N", help="the product version that is asked about")
-    parser.add_argument("--as-of", metavar="TIME", help="the moment that is asked about, with an offset from UTC")
+    _scope_flags(parser)
     parser.add_argument("--encoder", metavar="MODULE:NAME", help="your own vectors for the second channel: (text) -> numbers")
     parser.add_argument("--retriever", metavar="MODULE:NAME", help="your own second channel: (query, texts, k) -> [(id, score)]")
     parser.add_argument("--reranker", metavar="MODULE:NAME", help="your own reranker: (query, text) -> number")
@@ -127,13 +124,22 @@ def _evaluate(args: argparse.Namespace) -> dict:
     from .lab import build_lab
     from .report import evaluation_report
     for flag in ("show_context", "explain", "why"):
-        if getattr(args, flag):
+        if getattr(args, flag) not in (None, False):
             raise UsageError(f"--{flag.replace('_', '-')} goes with --query")
     lab = build_lab(args.corpus, args.qrels, _seams(args))
     lab.scope = _scope(args, lab.scope)
     for doc_id in args.delete:
         lab.delete(_as_utf8(doc_id))
     return evaluation_report(lab.evaluate(**_options(args)))
+
+
+def _scope_flags(parser: argparse.ArgumentParser) -> None:
+    """The flags that say who asks, about which version, as of when."""
+    parser.add_argument("--tenant", metavar="NAME", help="who asks: the tenant (default: as the corpus says, like the next)")
+    parser.add_argument("--principal", metavar="NAME", help="who asks: the person or service")
+    parser.add_argument("--role", action="append", metavar="NAME", help="who asks: a role; repeatable")
+    parser.add_argument("--target-version", metavar="N.N", help="the product version that is asked about")
+    parser.add_argument("--as-of", metavar="TIME", help="the moment that is asked about, such as 2026-08-01T00:00:00+08:00")
 
 
 def _scope(args: argparse.Namespace, default: Scope) -> Scope:
@@ -202,6 +208,16 @@ def _worked_scores(argv: list[str]) -> tuple[dict, int]:
     return worked_scores(), 0
 
 
+def _diagnose(argv: list[str]) -> tuple[dict, int]:
+    from .experiments.evidence_first import CORPUS, K, diagnose
+    parser = _parser("diagnose", "Print what is covered of the questions' evidence slots, and which stage is at fault.")
+    parser.add_argument("--corpus", default=CORPUS, metavar="NAME|PATH", help="the corpus (default %(default)s)")
+    parser.add_argument("--questions", metavar="FILE", help="questions with evidence slots (default: those of the corpus)")
+    parser.add_argument("--k", type=_whole, default=K, metavar="N", help="passages kept for each slot (default %(default)s)")
+    args = _parse(parser, argv)
+    return diagnose(args.corpus, args.questions, args.k), 0
+
+
 def _manifest(argv: list[str]) -> tuple[dict, int]:
     from . import manifest
     from .lab import build_lab
@@ -224,13 +240,16 @@ def _verify(argv: list[str]) -> tuple[dict, int]:
     parser = _parser("verify", "Check kept citations against the corpus as it is now. Exit 1 if one does not hold.")
     parser.add_argument("file", metavar="FILE", help="a citation or a search report as JSON; - reads standard input")
     parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
+    _scope_flags(parser)
     args = _parse(parser, argv)
     text = decode(sys.stdin.buffer.read(), "standard input") if args.file == "-" else read_text(args.file)
     try:
         kept = citation.read_citations(parse_json_object(text), args.file)
     except ValueError as error:
         raise DataError([Fault(args.file, None, f"it is no JSON object: {error}", "keep what the lab printed")]) from error
-    rows = citation.audit(kept, build_lab(args.corpus).docs)
+    lab = build_lab(args.corpus)
+    lab.scope = _scope(args, lab.scope)
+    rows = citation.audit(kept, lab.docs)
     stale = sum(row["status"] != "holds" for row in rows)
     return {"schema": "rag_lab.verify/1", "counts": {"citations": len(rows), "hold": len(rows) - stale, "stale": stale},
             "citations": rows}, 1 if stale else 0
@@ -252,8 +271,39 @@ def _reports(argv: list[str]) -> tuple[dict, int]:
     return {"schema": "rag_lab.reports/1", "written": write_reports(_parse(parser, argv).out)}, 0
 
 
-COMMANDS = {"inspect": _inspect, "worked-scores": _worked_scores, "manifest": _manifest, "verify": _verify, "reproduce": _reproduce,
-            "reports": _reports}
+def _analyze(argv: list[str]) -> tuple[dict, int]:
+    from .analyzers import side_by_side
+    parser = _parser("analyze", "Show the tokens and spans that each analyzer sees in a text.")
+    parser.add_argument("text", metavar="TEXT", help="the text; - reads standard input")
+    text = _parse(parser, argv).text
+    if text == "-":
+        text = decode(sys.stdin.buffer.read(), "standard input").removesuffix("\n")
+    return side_by_side(_as_utf8(text)), 0
+
+
+def _ann(argv: list[str]) -> tuple[dict, int]:
+    from .ann.report import Options, report
+    from .ann.subject import UNITS, subject_of
+    parser = _parser("ann", "Compare approximate indexes with the exact scan: recall, units touched, bytes, filters.")
+    parser.add_argument("--corpus", metavar="NAME|PATH", help="a corpus to measure beside the handbook")
+    parser.add_argument("--units", type=_whole, default=UNITS, metavar="N", help="at most N units (default %(default)s)")
+    parser.add_argument("--k", type=_whole, default=5, metavar="N", help="results a query (default %(default)s)")
+    parser.add_argument("--times", action="store_true", help="say on stderr how long each step took")
+    args = _parse(parser, argv)
+    if args.corpus == "handbook":
+        raise UsageError("the handbook is always measured; name another corpus, or none")
+    names = ["handbook"] if args.corpus is None else ["handbook", args.corpus]
+    subjects = [subject_of(name, args.units) for name in names]
+    return report(subjects, Options(k=args.k), _say_time if args.times else lambda done: None), 0
+
+
+def _say_time(done: str) -> None:
+    """One line of talk: processor seconds so far."""
+    print(f"rag_lab: {sum(os.times()[:2]):.2f} s: {done}", file=sys.stderr)
+
+
+COMMANDS = {"inspect": _inspect, "worked-scores": _worked_scores, "diagnose": _diagnose, "manifest": _manifest,
+            "verify": _verify, "analyze": _analyze, "ann": _ann, "reproduce": _reproduce, "reports": _reports}
 
 
 def _parser(command: str, description: str) -> argparse.ArgumentParser:

@@ -15,7 +15,7 @@ from .errors import DataError, Fault, UsageError
 from .files import digest, has_surrogate, parse_json_object, read_lines, read_text, text_digest
 from .model import DEFAULT_POOL, THRESHOLDS, Document, Scope
 
-ANALYZERS = ("bigram",)
+ANALYZERS = ("bigram", "code")
 ENCODERS = ("hashed", "concepts")
 RERANKERS = ("coverage", "governed")
 

@@ -13,7 +13,7 @@ from .chunking import searchable
 from .fields import version_key
 from .injection import injection_phrases
 from .model import Asked, Candidate, Chunk, Document
-from .text import sentences, squeeze, term_set, terms
+from .text import sentences, squeeze, terms
 
 # --- what is fitted -------------------------------------------------------------------------------------------------
 
@@ -62,7 +62,7 @@ class GovernedParts(NamedTuple):
 def look(asked: Asked, candidate: Candidate, chunk: Chunk, document: Document) -> GovernedParts:
     """The parts of one chunk for one query. `document` is the one it was cut from."""
     question, talks = read_question(asked.query), injection_phrases(chunk.text)
-    values = {"coverage": best_coverage(question, searchable(chunk), asked.idf),
+    values = {"coverage": best_coverage(question, asked.terms_of(searchable(chunk)), asked.idf),
               "phrase": longest_phrase(question, chunk.text),
               "recall": recall_share(candidate.score, asked.best_fused), "trust": TRUST[document.trust],
               "version": version_reward(document, asked.scope.product_version), "injection": 1.0 if talks else 0.0}
@@ -78,9 +78,8 @@ def governed_score(values: Mapping[str, float]) -> float:
     return math.fsum(weight * values[part] for part, weight in WEIGHTS.items())
 
 
-def best_coverage(question: Sequence[Sentence], text: str, weight: Callable[[str], float]) -> float:
-    """The coverage of the sentence that `text` covers best, in [0, 1]; 0.0 for a query without terms."""
-    present = term_set(text)
+def best_coverage(question: Sequence[Sentence], present: frozenset[str], weight: Callable[[str], float]) -> float:
+    """The coverage of the sentence that the terms present cover best, in [0, 1]; 0.0 for a query without terms."""
     return max((coverage(sentence.terms, present, weight) for sentence in question), default=0.0)
 
 

@@ -26,4 +26,5 @@ def no_evidence(chunk: Chunk, document: Document) -> str | None:
     """Why a chunk may not support an answer: "untrusted" source, "injection" in its text; None if it may."""
     if document.trust == "untrusted":
         return "untrusted"
-    return "injection" if injection_phrases(chunk.text) else None
+    talks = injection_phrases(document.title) or injection_phrases(chunk.text)
+    return "injection" if talks else None

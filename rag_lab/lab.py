@@ -4,6 +4,7 @@ from collections import Counter
 from typing import Callable, Mapping
 
 from . import rerank, retrieve
+from .analyzers import ANALYZERS
 from .bm25 import Bm25
 from .catalog import Catalog, Event, document_row
 from .chunking import CHUNKERS, Chunks, searchable
@@ -13,7 +14,6 @@ from .files import digest, text_digest
 from .hashed import DIMENSIONS, Hashed
 from .index import LiveIndex, Unit
 from .model import Document, Outcome, Scope, Settings, Tombstone
-from .text import iter_terms
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -33,14 +33,15 @@ ENCODERS: dict[str, Callable[[], tuple[str, int]]] = {   # name in corpus.toml -
 RERANKERS: dict[str, Callable[[], rerank.Look]] = {"coverage": lambda: rerank.look, "governed": _governed_look}
 
 
-def build_lab(corpus: str = "handbook", qrels: str | None = None, seams: "Seams | None" = None) -> "Lab":
+def build_lab(corpus: str = "handbook", qrels: str | None = None, seams: "Seams | None" = None,
+              cache: "ResultCache | None" = None) -> "Lab":
     """The lab over a corpus that comes with it, by name, or over one of the user's own, by path.
 
     `qrels` names the judgements for `evaluate`: a path, or the name of a corpus that comes with the lab. Without it those
     that belong to the corpus are taken, if there are any. Raises `UsageError` or `DataError`.
     """
     path = _find("corpus", corpus)
-    return Lab(load_corpus(path), _find_qrels(path, corpus, qrels), seams)
+    return Lab(load_corpus(path), _find_qrels(path, corpus, qrels), seams, cache)
 
 
 class Lab:
@@ -50,11 +51,14 @@ class Lab:
     catalog: after a deletion they are other objects, and whoever kept an old one sees the past.
     """
 
-    def __init__(self, corpus: Corpus, qrels_path: str | None = None, seams: "Seams | None" = None):
+    def __init__(self, corpus: Corpus, qrels_path: str | None = None, seams: "Seams | None" = None,
+                 cache: "ResultCache | None" = None):
         self.settings = corpus.settings
         self.scope = corpus.settings.scope
         self.qrels_path = qrels_path
         self.seams = seams
+        self.cache = cache
+        self.analyzer = ANALYZERS[corpus.settings.analyzer]
         self.catalog = Catalog(corpus.documents, corpus.settings.clock)
         own = RERANKERS[self.settings.reranker]()
         self.look = self._make_look(own)
@@ -82,9 +86,9 @@ class Lab:
         """Cut and index all documents, hidden ones too; the live set decides which of them take part."""
         self.chunks = Chunks(documents, CHUNKERS[self.settings.chunker])
         self._snapshot = [document_row(document) for document in documents]
-        self._units: list[Unit] = [(chunk_id, Counter(iter_terms(searchable(chunk))))
+        self._units: list[Unit] = [(chunk_id, Counter(self.analyzer.terms(searchable(chunk))))
                                    for chunk_id, chunk in self.chunks.by_id.items()]
-        self._bm25 = Bm25(self._units, self.settings.k1, self.settings.b)
+        self._bm25 = Bm25(self._units, self.settings.k1, self.settings.b, lambda query: list(self.analyzer.terms(query)))
         self._dense: LiveIndex | None = None
 
     @property
@@ -106,15 +110,24 @@ class Lab:
         if self.settings.encoder == "concepts":
             from .concepts import Concepts   # here, for only one corpus needs it
             return Concepts(texts.items())
-        return Hashed(self._units)
+        return Hashed(self._units, lambda query: list(self.analyzer.terms(query)))
 
     def search(self, query: str, settings: Settings | None = None, scope: Scope | None = None, **options) -> Outcome:
         """Answer one query or refuse. `options` are the fields of `Settings`: k, pool, hybrid, rerank, threshold, ..."""
         settings, scope = settings_given(settings, options) or self.options(**options), scope or self.scope
         look = self.look if settings.rerank else self._own_look   # no part of the user's behind the gate
-        parts = retrieve.Parts(self.chunks, self.bm25, self.dense if settings.hybrid else None, look)
-        outcome = retrieve.run(query, scope, self.catalog, parts, settings)
-        return outcome._replace(receipt=self.receipt(settings, scope))
+        parts = retrieve.Parts(self.chunks, self.bm25, self.dense if settings.hybrid else None, look,
+                               self.analyzer.term_set)
+
+        def work() -> Outcome:
+            outcome = retrieve.run(query, scope, self.catalog, parts, settings)
+            return outcome._replace(receipt=self.receipt(settings, scope))
+
+        if self.cache is None:
+            return work()
+        from .cache import key_of   # here, for few labs keep a cache
+        key = key_of(query, scope, settings, self.ingredients(), self.catalog)
+        return self.cache.get(key, scope, self.catalog, work)
 
     def fate(self, outcome: Outcome, doc_id: str) -> "Fate":
         """At which stage of a query a document was lost, and what would have had to differ."""

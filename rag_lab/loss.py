@@ -3,8 +3,10 @@
 Told from the outcome of the query itself, for live documents only: of a document that the caller may not see the answer is
 the same as of one that never was.
 """
+import math
 from typing import Mapping, NamedTuple, Sequence
 
+from . import fusion
 from .index import LiveIndex
 from .model import Candidate, Document, Outcome
 
@@ -40,14 +42,19 @@ def fate(outcome: Outcome, doc_id: str, documents: Mapping[str, Document], owner
     """The fate of a document. `owner`: chunk id -> document id; `indexes`: those of the channels that ran, over live chunks."""
     if doc_id not in documents:
         return Fate(doc_id, "not_eligible", {}, {}, None, None, None, "a scope that sees the document, and a document to see")
-    found = {index.name: _best(index.search(outcome.query, None), doc_id, owner) for index in indexes}
+    hits = {index.name: index.search(outcome.query, None) for index in indexes}
+    found = {name: _best(ranked, doc_id, owner) for name, ranked in hits.items()}
     fused = _place([candidate.chunk_id for candidate in outcome.fused], doc_id, owner)
     final = _place([candidate.chunk_id for candidate in outcome.ranked], doc_id, owner)
     stage = _stage(outcome, doc_id, owner, [rank for rank, _ in found.values()], fused, final)
+    barred = [chunk_id for chunk_id, _ in outcome.left_out]
+    mine = [one for one in outcome.ranked if one.doc_id == doc_id and one.chunk_id not in barred]
+    mine += [hit.candidate for hit in outcome.closest if hit.candidate.doc_id == doc_id]
     candidate = outcome.ranked[final - 1] if final else outcome.fused[fused - 1] if fused else None
+    rankings = {name: [chunk_id for chunk_id, _ in ranked] for name, ranked in hits.items()}
     return Fate(doc_id, stage, {name: rank for name, (rank, _) in found.items()},
                 {name: score for name, (_, score) in found.items()}, fused, final, candidate,
-                _needed(stage, outcome, [rank for rank, _ in found.values()], fused, final, candidate))
+                _needed(stage, outcome, mine, rankings, doc_id, owner))
 
 
 def _best(hits: Sequence[tuple[str, float]], doc_id: str, owner: Mapping[str, str]) -> tuple[int | None, float | None]:
@@ -81,19 +88,49 @@ def _stage(outcome: Outcome, doc_id: str, owner: Mapping[str, str], ranks: Seque
     return "below_pool" if any(rank is not None for rank in ranks) else "not_recalled"
 
 
-def _needed(stage: str | None, outcome: Outcome, ranks: Sequence[int | None], fused: int | None, final: int | None,
-            candidate: Candidate | None) -> str | None:
-    """What would have had to differ, in one sentence."""
-    best = min((rank for rank in ranks if rank is not None), default=None)
+def _needed(stage: str | None, outcome: Outcome, mine: Sequence[Candidate], rankings: Mapping[str, Sequence[str]], doc_id: str,
+            owner: Mapping[str, str]) -> str | None:
+    """What would have had to differ to bring the document past this stage, in one sentence; None if it was returned."""
+    place = _place([candidate.chunk_id for candidate in outcome.shown], doc_id, owner)
+    if stage in ("rerank", "cut"):
+        return f"k of at least {place}" + (", or no reranker" if stage == "rerank" else "") + _answering(outcome)
+    if stage in ("below_pool", "fusion"):
+        pool = _enough(outcome, rankings, doc_id, owner)
+        return f"a pool of at least {pool}" + ("" if outcome.settings.rerank else f", and k of at least {pool}")
+    support = max((candidate.parts.support for candidate in mine if candidate.parts), default=0.0)
+    told = support if outcome.settings.threshold_on == "each_result" else outcome.best_support
     return {
         None: None,
         "not_recalled": "a word or feature in common with the query, or another channel",
-        "below_pool": f"a pool of at least {best}",
-        "fusion": f"a pool of at least {fused}",
         "gate": "an index as new as the catalog",
         "no_evidence": "a source that is trusted, and words that do not talk to a model",
-        "threshold": f"a threshold of at most {candidate.parts.support:.4f}" if stage == "threshold" else None,
-        "rerank": f"k of at least {final}, or no reranker",
-        "cut": f"k of at least {final}",
-        "refused": f"a threshold of at most {outcome.best_support:.4f}",
+        "threshold": f"a threshold of at most {_floor(support)}",
+        "refused": f"a threshold of at most {_floor(told)}",
     }[stage]
+
+
+def _answering(outcome: Outcome) -> str:
+    """What is needed besides when the lab did not answer at all."""
+    return f", and a threshold of at most {_floor(outcome.best_support)}" if outcome.refused else ""
+
+
+def _floor(support: float) -> str:
+    """Four decimals, never above the value: a threshold of 0.6667 would refuse a support of 2/3."""
+    return f"{math.floor(support * 10_000) / 10_000:.4f}"
+
+
+def _enough(outcome: Outcome, rankings: Mapping[str, Sequence[str]], doc_id: str, owner: Mapping[str, str]) -> int:
+    """A pool that lets the document through recall and fusion: its fused rank moves with the pool, so the fusion is tried."""
+    def passes(pool: int) -> bool:
+        lists = [ranking[:pool] for ranking in rankings.values()]
+        fused = lists[0] if len(lists) == 1 else [one for one, _ in fusion.rrf(lists, outcome.settings.rrf_k)]
+        place = _place(fused, doc_id, owner)
+        return place is not None and place <= pool
+
+    low, high = outcome.settings.pool, 2 * outcome.settings.pool
+    while not passes(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if passes(middle) else (middle, high)
+    return high

@@ -70,6 +70,7 @@ class Document(NamedTuple):
     language: str | None = None
     facts: tuple[Fact, ...] = ()
     principals: tuple[str, ...] | None = None   # if given, only these persons or services may read it, whatever their roles
+    parent: str | None = None               # of a region: the id of its document, with which it stands and falls
     within: tuple[str, ...] | None = None   # of a region: the roles of its document, one of which is needed as well
 
 
@@ -150,7 +151,7 @@ class Preference(_Preference):
 class _Settings(NamedTuple):
     k: int = 5                       # results returned
     pool: int | None = None          # candidates kept per channel and handed to the reranker; None: 20, or k if larger
-    hybrid: bool = False             # also ask the hashed vectors, and fuse
+    hybrid: bool = False             # also ask the second channel, and fuse
     rerank: bool = False
     threshold: float = DEFAULT_THRESHOLD  # support below it is not enough
     threshold_on: str = "best_support"    # "best_support": refuse if none reaches it; "each_result": drop what does not
@@ -205,6 +206,7 @@ class Asked(NamedTuple):
     scope: Scope
     known_terms: tuple[str, ...]         # the different query terms that some live chunk holds, in order
     idf: Callable[[str], float]          # of any term, over the live chunks
+    terms_of: Callable[[str], frozenset[str]]   # the different terms of any text, by the corpus's analyzer
     best_fused: float | None             # fused score of what every channel ranks first; None if nothing was fused
 
 

@@ -34,8 +34,9 @@ def project(document: Document, regions: Sequence[Region]) -> tuple[Document, ..
     pieces = [_piece(document, document.doc_id, document.title, rest)]
     for region, (start, end) in zip(regions, spans):
         text = document.text[start:end].strip("\n").rstrip()
-        piece = _piece(document, f"{document.doc_id}#region-{text_digest(region.heading, 12)}", f"{document.title} / {region.heading}", text)
-        pieces.append(piece._replace(roles=region.roles, within=document.roles))
+        doc_id = f"{document.doc_id}#region-{text_digest(region.heading, 12)}"   # of the heading: a number would count the others
+        piece = _piece(document, doc_id, f"{document.title} / {region.heading}", text)
+        pieces.append(piece._replace(roles=region.roles, parent=document.doc_id, within=document.roles))
     kept = {fact.fact_id for piece in pieces for fact in piece.facts}
     for fact in document.facts:
         if fact.fact_id not in kept:

@@ -3,7 +3,6 @@
 `SEARCH` and `EVALUATION` name the layouts; a change of keys changes the number. Scores are rounded here and nowhere
 before: four decimals, six in an explanation, so that its parts can be summed by hand.
 """
-from .loss import STAGES as LOST
 from .model import Citation, Hit, Outcome, Settings
 
 SEARCH = "rag_lab.search/1"
@@ -49,8 +48,9 @@ def search_report(outcome: Outcome, fate: "Fate | None" = None) -> dict:
 
 def fate_block(fate: "Fate") -> dict:
     """The story of one document in one query."""
+    from .loss import STAGES   # here, for a plain query does without
     candidate = fate.candidate
-    return {"doc_id": fate.doc_id, "stage": fate.stage, "meaning": LOST[fate.stage] if fate.stage else "it was returned",
+    return {"doc_id": fate.doc_id, "stage": fate.stage, "meaning": STAGES[fate.stage] if fate.stage else "it was returned",
             "channel_ranks": dict(fate.channel_ranks), "channel_scores": rounded(dict(fate.channel_scores)),
             "fused_rank": fate.fused_rank, "fused_score": rounded(candidate.score) if candidate else None,
             "final_rank": fate.final_rank,

@@ -8,20 +8,21 @@ import re
 from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
 
 from .model import Asked, Candidate, Chunk, Document
-from .text import fold, squeeze, term_set, unspaced
+from .text import TermSet, fold, squeeze, term_set, unspaced
 
 BODY_WEIGHT, TITLE_WEIGHT, PHRASE_WEIGHT = 0.40, 0.45, 0.15
 TITLE_SUPPORT = PHRASE_SUPPORT = 0.85   # a title or a phrase supports an answer a little less than the text itself
 
 
-def coverage(known_terms: Sequence[str], text: str) -> float:
+def coverage(known_terms: Sequence[str], text: str, terms_of: TermSet = term_set) -> float:
     """Share of `known_terms` that occur in `text`, in [0, 1]; 0.0 if there are none.
 
     `known_terms` are the different query terms that occur in the live corpus, so that no unheard-of word dilutes it.
+    `terms_of` gives the terms of a text by the corpus's own analyzer.
     """
     if not known_terms:
         return 0.0
-    present = term_set(text)
+    present = terms_of(text)
     return sum(term in present for term in known_terms) / len(known_terms)
 
 
@@ -72,7 +73,7 @@ class CoverageParts(NamedTuple):
 
 def look(asked: Asked, candidate: Candidate, chunk: Chunk, document: Document) -> CoverageParts:
     """The parts of one chunk for one query."""
-    body, title = coverage(asked.known_terms, chunk.text), coverage(asked.known_terms, document.title)
+    body, title = (coverage(asked.known_terms, text, asked.terms_of) for text in (chunk.text, document.title))
     phrase = contains_phrase(asked.query, document.title, chunk.text)
     return CoverageParts(body, title, phrase, rerank_score(body, title, phrase), support(body, title, phrase))
 

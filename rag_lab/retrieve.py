@@ -24,6 +24,7 @@ from .index import LiveIndex
 from .injection import no_evidence
 from .model import Asked, Candidate, Channel, Chunk, Document, Hit, Outcome, Preference, Scope, Settings
 from .rerank import Look, looked_at, rerank
+from .text import TermSet, term_set
 
 STAGES = ("scope", "live", "recall", "fuse", "soften", "rerank", "gate", "cut", "cite", "decide", "measure")
 
@@ -35,6 +36,7 @@ class Parts(NamedTuple):
     bm25: Bm25
     dense: LiveIndex | None   # may be None unless `Settings.hybrid`
     look: Look
+    terms_of: TermSet = term_set   # of the corpus's analyzer
 
 
 def run(query: str, scope: Scope, catalog: Catalog, parts: Parts, settings: Settings) -> Outcome:
@@ -48,7 +50,7 @@ def run(query: str, scope: Scope, catalog: Catalog, parts: Parts, settings: Sett
     fused = fuse(channels, chunks, settings)                                            # 4 fuse
     fused = soften(fused, documents, settings.prefer)                                   # 5 soften
     candidates = fused[:settings.pool]
-    asked = ask(query, scope, bm25, settings)
+    asked = ask(query, scope, bm25, settings, parts.terms_of)
     current, early = gate(candidates, catalog, scope, chunks)                           # 6 rerank
     if settings.rerank:
         current = rerank(looked_at(parts.look, asked, current, chunks, documents))
@@ -56,26 +58,28 @@ def run(query: str, scope: Scope, catalog: Catalog, parts: Parts, settings: Sett
     documents = catalog.eligible(scope).documents   # as the gate has just seen them: a citation names the version of now
     if settings.threshold_on == "each_result":
         current = looked_at(parts.look, asked, current, chunks, documents)
-    shown, left_out = admissible(current, chunks, documents)
+    admitted, left_out = admissible(current, chunks, documents)
+    shown = admitted
     if settings.threshold_on == "each_result":
-        shown = [candidate for candidate in shown if candidate.parts.support >= settings.threshold]
-    top = looked_at(parts.look, asked, shown[:settings.k], chunks, documents)           # 8 cut
+        shown = [candidate for candidate in admitted if candidate.parts.support >= settings.threshold]
+    # 8 cut; where nothing reaches the threshold, what came closest is kept for the refusal
+    top = looked_at(parts.look, asked, (shown or admitted)[:settings.k], chunks, documents)
     hits = cite(asked, top, chunks, documents, bm25, dense, settings)                   # 9 cite
     supports = [hit.candidate.parts.support for hit in hits if hit.citation]   # no words to cite, no support
     decision, reason = evidence.decide(query, len(documents), supports, settings.threshold)    # 10 decide
     results, closest = (hits, ()) if decision == "answer" else ((), hits)
     sizes = {channel.name: len(channel.hits) if channel.ran else None for channel in channels}
     funnel = {"live": len(documents), **sizes, "fused": len(fused), "pool": len(candidates), "gate": len(current),
-              "threshold": len(shown), "cut": len(top)}
+              "threshold": len(shown), "cut": len(shown[:settings.k])}
     return Outcome(query, scope, settings, statistics(live, catalog, scope, bm25), channels, funnel,
                    tuple(fused), tuple(current), tuple(shown), (*early, *late), left_out, decision, reason,
                    max(supports, default=0.0), _answer(results), results, closest, catalog.tombstones_of(scope))
 
 
-def ask(query: str, scope: Scope, bm25: Bm25, settings: Settings) -> Asked:
+def ask(query: str, scope: Scope, bm25: Bm25, settings: Settings, terms_of: TermSet) -> Asked:
     """What the closer look may know: the query, the scope, and what its words weigh in the live corpus."""
     best_fused = 2 * fusion.rrf_part(1, settings.rrf_k) if settings.hybrid else None
-    return Asked(query, scope, tuple(bm25.known(bm25.analyze(query))), bm25.idf, best_fused)
+    return Asked(query, scope, tuple(bm25.known(bm25.analyze(query))), bm25.idf, terms_of, best_fused)
 
 
 def statistics(live: Live, catalog: Catalog, scope: Scope, bm25: Bm25) -> dict:
@@ -158,7 +162,7 @@ def cite(asked: Asked, candidates: Sequence[Candidate], chunks: Mapping[str, Chu
     hits = []
     for rank, candidate in enumerate(candidates, start=1):
         chunk, document = chunks[candidate.chunk_id], documents[candidate.doc_id]
-        evidence_span = citation.choose(document, asked.known_terms, chunk.start, chunk.end)
+        evidence_span = citation.choose(document, asked.known_terms, chunk.start, chunk.end, asked.terms_of)
         if evidence_span and (broken := citation.verify(evidence_span, document)):
             raise RuntimeError(f"the citation of {document.doc_id!r} does not hold: {broken}")
         context = citation.context(evidence_span, document.text) if evidence_span and settings.show_context else None

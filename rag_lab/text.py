@@ -11,7 +11,7 @@ import functools
 import re
 import unicodedata
 from bisect import bisect_right
-from typing import Iterator, NamedTuple
+from typing import Callable, Iterator, NamedTuple
 
 
 LONGEST_CLUSTER = 32   # a letter with more accents than any language has is cut: ordering them takes quadratic time
@@ -105,6 +105,18 @@ def _fold_with_spans(text: str) -> tuple[str, list[int], list[int]]:
     return "".join(pieces), starts, ends
 
 
+def spell(text: str) -> tuple[str, list[int], list[int]]:
+    """(the text in NFKC form without what cannot be seen, its case kept; starts; ends) as in `_fold_with_spans`."""
+    pieces, starts, ends = [], [], []
+    for start, end in _clusters(text):
+        seen = "".join(char for char in text[start:end] if not _invisible(char))
+        piece = unicodedata.normalize("NFKC", seen)
+        pieces.append(piece)
+        starts += [start] * len(piece)
+        ends += [end] * len(piece)
+    return "".join(pieces), starts, ends
+
+
 # --- classify: what kind of character is it -------------------------------------------------------------------------
 
 _SCRIPTS = (  # (first, last, class) of the scripts written without spaces between words, in code-point order
@@ -156,13 +168,13 @@ _RUN = re.compile(r"9++(?:\.9++)++|(?:a[am]*+|9++(?!\.9))++|H++|K++|G++|B++|Y++|
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
 
-def _token_spans(folded: str) -> Iterator[tuple[int, int]]:
-    """Spans of the tokens in folded text, in order."""
+def _token_spans(folded: str, width: int = 2) -> Iterator[tuple[int, int]]:
+    """Spans of the tokens in folded text, in order; those of scripts without spaces hold `width` characters."""
     classes = folded.translate(_CLASS)
     for run in _RUN.finditer(classes):
         start, end = run.span()
-        if classes[start] in _PAIRED and end - start > 1:
-            yield from ((at, at + 2) for at in range(start, end - 1))
+        if classes[start] in _PAIRED and end - start > width:
+            yield from ((at, at + width) for at in range(start, end - width + 1))
         else:
             yield start, end
 
@@ -182,19 +194,22 @@ def terms(text: str) -> list[str]:
     return list(iter_terms(text))
 
 
-def tokens(text: str) -> list[Token]:
-    """The terms of a text in order, each with its span in the text as given.
+def tokens(text: str, width: int = 2) -> list[Token]:
+    """The terms of a text in order, each with its span in the text as given; `width` as in `_token_spans`.
 
     >>> tokens("５㎏ 猫")
     [Token(term='5kg', start=0, end=2), Token(term='猫', start=3, end=4)]
     """
     folded, starts, ends = _fold_with_spans(text)
-    return [Token(folded[start:end], starts[start], ends[end - 1]) for start, end in _token_spans(folded)]
+    return [Token(folded[start:end], starts[start], ends[end - 1]) for start, end in _token_spans(folded, width)]
 
 
 def unspaced(term: str) -> bool:
     """Whether a term belongs to a script written without spaces, which is indexed in pairs."""
     return _CLASS[ord(term[0])] in _PAIRED
+
+
+TermSet = Callable[[str], frozenset[str]]   # the different terms of a text, for asking whether it holds one
 
 
 @functools.lru_cache(maxsize=CACHED)

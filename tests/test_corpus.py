@@ -87,7 +87,7 @@ def test_every_field_of_a_document_is_read(tmp_path):
     assert policy._replace(content_digest="") == (
         "policy", "退款政策", "付款之日起 180 天内可提交退款申请。\n\n虚拟商品不支持退款。", "small/billing/policy.md", 7, "", "t", ("r",),
         "retired", datetime(2026, 8, 1, tzinfo=day), datetime(2026, 9, 1, tzinfo=timezone.utc), "3.2", "3.10", "community",
-        "policy", "退款", "zh", (Fact("window", "180 天内可提交"),), None, None)
+        "policy", "退款", "zh", (Fact("window", "180 天内可提交"),), None, None, None)
 
 
 def test_settings_are_read(tmp_path):

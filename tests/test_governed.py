@@ -12,6 +12,7 @@ from rag_lab.governed import (TRUST, WEIGHTS, best_coverage, common_length, cove
                               longest_phrase, look, read_question, recall_share, version_reward)
 from rag_lab.injection import PHRASES as INJECTION_PHRASES, injection_phrases
 from rag_lab.model import Asked, Candidate
+from rag_lab.text import term_set
 
 SCOPE = Scope("t", ("r",), product_version="3.2")
 BEST = 1 / 61 + 1 / 61   # what both channels rank first, at k = 60
@@ -21,7 +22,7 @@ def looked(query: str, text: str, fused: float = 0.0, best: float | None = BEST,
     """The parts of the first chunk of a document."""
     given = document("d", text, **{"applies_from": "3.2", "applies_to": "3.2", **fields})
     chunk = structure(given)[0]
-    return look(Asked(query, SCOPE, (), weight, best), Candidate(chunk.chunk_id, "d", fused, {}, {}), chunk, given)
+    return look(Asked(query, SCOPE, (), weight, term_set, best), Candidate(chunk.chunk_id, "d", fused, {}, {}), chunk, given)
 
 
 # --- the score ------------------------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def test_a_chunk_that_answers_one_question_of_several_answers_that_one_wholly():
 
 def test_a_repeated_term_of_a_sentence_counts_once():
     (sentence,) = read_question("退款 退款 到账")
-    assert sentence.terms == ("退款", "到账") and best_coverage([sentence], "退款", lambda term: 1.0) == 1 / 2
+    assert sentence.terms == ("退款", "到账") and best_coverage([sentence], term_set("退款"), lambda term: 1.0) == 1 / 2
 
 
 @pytest.mark.parametrize("query", ["", "？！", "  \n"])

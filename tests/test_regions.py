@@ -188,3 +188,27 @@ def test_a_document_cannot_take_the_id_of_a_region_of_another(tmp_path):
         with pytest.raises(DataError, match="stands in"):
             load_corpus(path)
         (tmp_path / "c" / name).unlink()
+
+
+# --- a region stands and falls with its document --------------------------------------------------------------------
+
+@pytest.mark.parametrize("end", ["delete", "withdraw", "publish"])
+def test_a_region_goes_with_its_document_for_those_who_could_read_it_too(tmp_path, end):
+    lab = build_lab(write_corpus(tmp_path / "c", REGION, PLACES["last"]))
+    lab.scope = BOTH
+    assert "凤凰" in lab.search("核对凤凰账户").answer and len(lab.docs) == 2
+    {"delete": lambda: lab.delete("d"), "withdraw": lambda: lab.withdraw("d", 1),
+     "publish": lambda: lab.publish(lab.docs["d"]._replace(version=2), 1)}[end]()
+    outcome = lab.search("核对凤凰账户", hybrid=True, threshold=0)
+    assert "凤凰" not in printed(lab, "退款") and [hit.title for hit in outcome.results if "内部" in hit.title] == []
+    assert list(lab.docs) == (["d"] if end == "publish" else [])
+
+
+def test_a_region_that_is_published_with_its_document_is_read_again(tmp_path):
+    lab = build_lab(write_corpus(tmp_path / "c", REGION, PLACES["last"]))
+    lab.scope = BOTH
+    region = next(doc_id for doc_id in lab.docs if doc_id != "d")
+    pieces = [lab.docs[doc_id]._replace(version=2) for doc_id in ("d", region)]
+    for piece in pieces:
+        lab.publish(piece, 1)
+    assert list(lab.docs) == ["d", region] and "凤凰" in lab.search("核对凤凰账户").answer

@@ -3,6 +3,7 @@ import pytest
 
 from rag_lab import Scope
 from rag_lab.model import Asked, Candidate
+from rag_lab.text import term_set
 from rag_lab.rerank import contains_phrase, coverage, look, looked_at, rerank, rerank_score, support
 from support import chunk_of, document
 
@@ -13,7 +14,7 @@ def candidate(doc_id: str, unmet: int = 0) -> Candidate:
 
 def asked(query: str, known: list[str]) -> Asked:
     """The question, with no more than this reranker looks at: it knows terms, and neither weights nor rights."""
-    return Asked(query, Scope("t", ("r",)), tuple(known), idf=None, best_fused=None)
+    return Asked(query, Scope("t", ("r",)), tuple(known), idf=None, terms_of=term_set, best_fused=None)
 
 
 def looked(query: str, known: list[str], candidates: list[Candidate], *documents) -> list[Candidate]:
@@ -92,6 +93,14 @@ def test_the_body_is_the_chunk_and_not_its_document():
     assert (parts.body_coverage, parts.title_coverage, parts.phrase) == (1 / 2, 1 / 2, False)
 
 
+@pytest.mark.parametrize("title, text, prefix, phrase", [
+    ("", "退款到账", "", True), ("退款到账", "无关", "", True), ("", "无关", "退款到账\n", False), ("退款", "到账", "", False)])
+def test_the_phrase_may_stand_in_the_title_or_in_the_chunk_but_not_in_its_context(title, text, prefix, phrase):
+    one = document("d", text, title)
+    parts = look(asked("退款到账", ["退款", "款到", "到账"]), candidate("d"), chunk_of(one)._replace(prefix=prefix), one)
+    assert parts.phrase is phrase and (parts.support >= 0.85) == phrase
+
+
 def test_a_look_leaves_the_order_and_the_place_of_a_candidate_as_they_are():
     documents = document("a", "无关"), document("b", "退款")
     found = looked("退款", ["退款"], [candidate("a"), candidate("b", unmet=1)], *documents)
@@ -99,7 +108,7 @@ def test_a_look_leaves_the_order_and_the_place_of_a_candidate_as_they_are():
 
 
 def test_parts_that_are_known_are_not_looked_for_again():
-    known = candidate("a")._replace(parts=looked("退款", ["退款"], [candidate("a")], document("a", "退款"))[0].parts)
+    known = candidate("a")._replace(parts=looked("退款", ["退款"], [candidate("a")], document("a", "无关"))[0].parts)
     assert looked("到账", ["到账"], [known], document("a", "到账 到账")) == [known]
 
 

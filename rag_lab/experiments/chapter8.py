@@ -261,7 +261,8 @@ def inspect(case_id: str = THROUGH_LINE) -> dict:
     asked = ask(build_lab(CORPUS), case)
     rows = [{**citation._asdict(), "text": chunk.text} for citation, chunk in zip(asked.packet.citations, asked.packet.chunks)]
     return {"schema": "rag_lab.inspect/1", "case": case.id, "query": case.query, "scope": case.scope,
-            "required_fact_ids": list(case.required_fact_ids), "present_fact_ids": list(asked.packet.present_fact_ids), "missing_fact_ids": list(asked.packet.missing_fact_ids),
+            "required_fact_ids": list(case.required_fact_ids), "present_fact_ids": list(asked.packet.present_fact_ids),
+            "missing_fact_ids": list(asked.packet.missing_fact_ids),
             "status": asked.decision.status, "evidence": rows,
             "decision": {"status": asked.decision.status, "claims": [claim._asdict() for claim in asked.decision.claims],
                          "missing_fact_ids": list(asked.decision.missing_fact_ids)},

@@ -22,9 +22,9 @@ def make_reports() -> dict[str, str]:
 
 def write_reports(folder: str) -> list[dict]:
     """Write every report to `folder`, each whole or not at all; returns [{file, sha256}]."""
-    reports = make_reports()
     try:
         os.makedirs(folder, exist_ok=True)
+        reports = make_reports()
         for name, text in reports.items():
             write_text(os.path.join(folder, name), text)
     except OSError as error:

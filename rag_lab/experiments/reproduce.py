@@ -1,15 +1,16 @@
 """Does the lab still print what the chapters print? Every printed value beside ours, equal or not.
 
-The printed values are data (`chapter6.json`, `chapter8.json`); this module runs the command or listing of each and reads the same place.
+The printed values are data (`CHAPTERS` names the files); this module runs the command or listing of each and reads the same place.
 """
 import json
 import os
 
 from .. import cli
 from ..files import read_text
-from . import chapter6, chapter8
+from . import chapter6, chapter8, chapter13, evidence_first
 
-CHAPTERS = {"chapter6.json": chapter6.LISTINGS, "chapter8.json": chapter8.LISTINGS}
+CHAPTERS = {"chapter6.json": chapter6.LISTINGS, "chapter8.json": chapter8.LISTINGS, "chapter13.json": chapter13.LISTINGS,
+            "evidence_first.json": evidence_first.LISTINGS}
 
 
 def reproduce() -> dict:
@@ -32,7 +33,8 @@ def reproduce() -> dict:
 
 def _row(chapter: str, entry: dict, ours) -> dict:
     return {"chapter": chapter, "section": entry["section"], "command": entry.get("command"),
-            "listing": entry.get("listing"), "read": entry["read"], "printed": entry["value"], "ours": ours, "equal": same(entry["value"], ours)}
+            "listing": entry.get("listing"), "read": entry["read"], "printed": entry["value"],
+            "ours": ours, "equal": same(entry["value"], ours)}
 
 
 def same(printed, ours) -> bool:
