@@ -3,8 +3,9 @@ import pytest
 from test_cli import printed
 
 from rag_lab import build_lab, fusion
+from rag_lab.ann.graph import walk
 from rag_lab.experiments import chapter13
-from rag_lab.experiments.chapter13 import EDGES, POSITIONS, cut_then_filter, walk
+from rag_lab.experiments.chapter13 import cut_then_filter
 
 A, B, C, D = "私有A", "私有B", "公开C", "公开D"
 
@@ -94,14 +95,17 @@ def test_13_6_over_fetching_feeds_the_caller_only_once_it_is_large_enough(k, exp
 
 
 def test_13_4_the_greedy_walk_stops_at_a_and_one_worse_point_leads_to_c():
-    assert walk(POSITIONS, EDGES, "A", 0, 0) == ("A", 4, ("A",))
-    assert walk(POSITIONS, EDGES, "A", 0, 1) == ("C", 1, ("A", "B", "C"))
+    walks = chapter13.graph_walk()
+    assert (walks["greedy"]["best"], walks["greedy"]["distance"]) == ("A", 4)
+    assert (walks["one_worse_kept"]["best"], walks["one_worse_kept"]["distance"], walks["exact"]) == ("C", 1, "C")
+    assert walks["greedy"]["visited"] == ["A", "B"] and walks["one_worse_kept"]["visited"] == ["A", "B", "C"]
 
 
 def test_13_4_a_budget_is_no_promise():
-    """A second dead end: one worse point is not enough where two stand in the way."""
-    positions, edges = {**POSITIONS, "X": 6}, {"A": ("X",), "X": ("A", "B"), "B": ("X", "C"), "C": ("B",)}
-    assert [walk(positions, edges, "A", 0, worse).best for worse in (0, 1, 2)] == ["A", "A", "C"]
+    """A second dead end, B at 6 behind X at 5: one worse point is not enough where two stand in the way."""
+    positions, links = (4, 5, 6, 1), {0: (1,), 1: (0, 2), 2: (1, 3), 3: (2,)}   # A, X, B, C on the line; query 0
+    found = [walk([0], links, [-at for at in positions], width)[0][0] for width in (1, 2, 3)]
+    assert found == [0, 0, 3]
 
 
 def test_13_every_listing_is_read_by_the_reproduction_and_agrees():

@@ -3,7 +3,7 @@
 The rights are shown on `corpus/acl/`: what filtering after the cut loses, and that nothing a tenant is told moves when
 another tenant's documents change. Not for speed, and not for approximate search as such: the graph has three points.
 """
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, Sequence
 
 from .. import evaluation, fusion
 from ..bm25 import idf, saturation
@@ -155,49 +155,13 @@ def _same_fate(lab: Lab, scope: Scope) -> bool:
 
 # --- 13.4: a walk on a graph ------------------------------------------------------------------------------------------
 
-POSITIONS = {"A": 4, "B": 5, "C": 1}
-EDGES = {"A": ("B",), "B": ("A", "C"), "C": ("B",)}
-START, ASKED = "A", 0
-
-
-class Walk(NamedTuple):
-    """Where a walk ended and what it looked at."""
-
-    best: str
-    distance: int
-    visited: tuple[str, ...]    # whose neighbours were looked at, in order
-
-
-def walk(positions: Mapping[str, int], edges: Mapping[str, Sequence[str]], start: str, asked: int, worse: int) -> Walk:
-    """Best-first over the neighbours; `worse` is how many points that do not improve on the best may be visited too.
-
-    With 0 it is the strictly greedy walk. Ties by name. Sketch of section 13.4, not HNSW.
-
-    >>> [walk(POSITIONS, EDGES, START, ASKED, worse).best for worse in (0, 1)]
-    ['A', 'C']
-    """
-    def order(name: str) -> tuple[int, str]:
-        return abs(positions[name] - asked), name
-
-    best, visited, waiting = start, [], [start]
-    while waiting:
-        nearest = min(waiting, key=order)
-        waiting.remove(nearest)
-        if visited and order(nearest) > order(best):
-            if worse == 0:
-                break
-            worse -= 1
-        best = min(best, nearest, key=order)
-        visited.append(nearest)
-        waiting += [one for one in edges[nearest] if one not in visited and one not in waiting]
-    return Walk(best, abs(positions[best] - asked), tuple(visited))
-
-
 def graph_walk() -> dict:
-    """The three points: strictly greedy, then with one worse point kept; and the truth by looking at all."""
-    exact = min(POSITIONS, key=lambda name: (abs(POSITIONS[name] - ASKED), name))
-    return {"greedy": walk(POSITIONS, EDGES, START, ASKED, 0)._asdict(),
-            "one_worse_kept": walk(POSITIONS, EDGES, START, ASKED, 1)._asdict(), "exact": exact}
+    """The three points, by the walk that also searches the graph of `ann`: strictly greedy, then with one worse point kept."""
+    from ..ann.line import line_walks   # here, for only this listing needs it
+    greedy, wider, *_ = line_walks()
+    return {"greedy": {"best": greedy["found"], "distance": greedy["distance"], "visited": greedy["visited"]},
+            "one_worse_kept": {"best": wider["found"], "distance": wider["distance"], "visited": wider["visited"]},
+            "exact": next(row["found"] for row in line_walks() if row["is_nearest"])}
 
 
 LISTINGS = {"rrf": rrf, "bm25": bm25, "starved_top_k": starved_top_k, "rechecked_at_output": rechecked_at_output,
