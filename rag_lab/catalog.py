@@ -242,7 +242,8 @@ def document_row(document: Document) -> list:
     """Everything a document says and everything that governs it, for digests."""
     return [document.doc_id, document.title, document.path, document.version, document.content_digest, document.tenant,
             sorted(document.roles), document.parent, document.within and sorted(document.within),
-            document.principals and sorted(document.principals), document.status, *map(_iso, (document.valid_from, document.valid_to)),
+            document.principals and sorted(document.principals), document.status,
+            *map(_iso, (document.valid_from, document.valid_to)),
             document.applies_from, document.applies_to, document.trust, document.kind, document.topic, document.language,
             [[fact.fact_id, fact.quote] for fact in document.facts]]
 

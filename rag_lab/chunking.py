@@ -24,6 +24,7 @@ class Chunks:
 
     def __init__(self, documents: Iterable[Document], cut: Chunker):
         self.by_id = {chunk.chunk_id: chunk for document in documents for chunk in cut(document)}
+        self.owner = {chunk_id: chunk.doc_id for chunk_id, chunk in self.by_id.items()}   # chunk id -> document id
         self._last: tuple = (None, ())
 
     def of(self, documents: Mapping[str, Document]) -> tuple[str, ...]:

@@ -314,7 +314,8 @@ def _parser(command: str, description: str) -> argparse.ArgumentParser:
 
 def _parse(parser: argparse.ArgumentParser, argv: list[str]) -> argparse.Namespace:
     args = parser.parse_args(argv)
-    repeated = [flag for flag in parser._option_string_actions if flag not in ("--delete", "--role") and _count(argv, flag) > 1]
+    once = [flag for flag in parser._option_string_actions if flag not in ("--delete", "--role")]
+    repeated = [flag for flag in once if _count(argv, flag) > 1]
     if repeated:
         raise UsageError(f"{repeated[0]} was given twice; give it once")
     return args

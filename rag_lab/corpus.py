@@ -128,7 +128,8 @@ def _read_settings(path: str, faults: list[Fault]) -> CorpusSettings:
                             "say for whom the command line asks"))
     query = {name: value for name, value in read.get("retrieval", {}).items() if name in _QUERY}
     if query.get("pool", DEFAULT_POOL) < query.get("k", 1):
-        faults.append(Fault(path, lines.get("retrieval.pool", lines.get("retrieval.k")), "pool is below k", "let it hold at least k"))
+        line = lines.get("retrieval.pool", lines.get("retrieval.k"))
+        faults.append(Fault(path, line, "pool is below k", "let it hold at least k"))
     if "clock" in values:
         values["clock"] = values["clock"].isoformat()
     scope = {"scope": Scope(**read["scope"])} if {"tenant", "roles"} <= set(read.get("scope", ())) else {}

@@ -93,7 +93,8 @@ class Dense(LiveIndex):
                  "unit": self.features[feature][at], "part": wanted[feature] * self.features[feature][at] / scale}
                 for feature in shared]
         dot = sum(row["query"] * row["unit"] for row in rows)
-        return {"score": cosine_of(dot, squared_norm(wanted), self.squared_norms[at]), "query_norm": math.sqrt(squared_norm(wanted)),
+        return {"score": cosine_of(dot, squared_norm(wanted), self.squared_norms[at]),
+                "query_norm": math.sqrt(squared_norm(wanted)),
                 "unit_norm": math.sqrt(self.squared_norms[at]), "features": rows}
 
     def origins(self, query: str) -> dict[Any, list[str]]:

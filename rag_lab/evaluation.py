@@ -25,10 +25,15 @@ class QueryResult(NamedTuple):
     reciprocal_rank: float | None
     ndcg: float | None
     citation_relevance: int | None      # 1 if the first result cites a relevant document, else 0
-    lost: tuple[tuple[str, str], ...]   # (relevant document that was not returned, stage that lost it), by id
+    fates: tuple[Fate, ...]             # of the relevant documents that were not returned, by id; empty if nobody asked
     refused: bool
     reason: str | None
     best_support: float
+
+    @property
+    def lost(self) -> list[tuple[str, str]]:
+        """[(relevant document that was not returned, stage that lost it)], by id."""
+        return [(fate.doc_id, fate.stage) for fate in self.fates]
 
 
 class Evaluation(NamedTuple):
@@ -38,6 +43,7 @@ class Evaluation(NamedTuple):
     macro: dict
     counts: dict
     losses: dict | None                 # stage -> relevant documents that it lost; together all missed; None: not asked
+    channel_losses: dict | None         # channel -> {not_recalled, below_pool} of the missed; None: not asked
     queries: tuple[QueryResult, ...]
     receipt: dict | None = None
 
@@ -55,9 +61,21 @@ def evaluate(search: Callable[[str, Settings], Outcome], judged: Judged, setting
     counts = {"queries": len(results), "undefined": sum(result.recall is None for result in results),
               "refused": sum(result.refused for result in results),
               "missed": sum(result.recall is not None and result.recall < 1 for result in results)}
-    stages = [stage for result in results for _, stage in result.lost]
+    fates = [lost for result in results for lost in result.fates]
+    stages = [lost.stage for lost in fates]
     losses = {stage: stages.count(stage) for stage in STAGES} if fate else None
-    return Evaluation(settings, macro, counts, losses, results)
+    return Evaluation(settings, macro, counts, losses, channel_losses(fates, settings.pool) if fate else None, results)
+
+
+def channel_losses(fates: Sequence[Fate], pool: int) -> dict[str, dict[str, int]]:
+    """channel -> of the live documents that were missed, how many it did not find at all, and how many below the pool."""
+    found: dict[str, dict[str, int]] = {}
+    for lost in fates:
+        for name, rank in lost.channel_ranks.items():
+            row = found.setdefault(name, {"not_recalled": 0, "below_pool": 0})
+            row["not_recalled"] += rank is None
+            row["below_pool"] += rank is not None and rank > pool
+    return found
 
 
 def _measure(query: Query, outcome: Outcome, grades: Grades, k: int,
@@ -67,7 +85,7 @@ def _measure(query: Query, outcome: Outcome, grades: Grades, k: int,
     cited = returned[0] in relevant if returned and outcome.results[0].citation else False
     return QueryResult(query, relevant, returned, recall_at_k(returned, grades, k), reciprocal_rank(returned, grades, k),
                        ndcg_at_k(returned, grades, k), int(cited) if relevant else None,
-                       tuple((doc_id, fate(outcome, doc_id).stage) for doc_id in relevant if fate and doc_id not in returned),
+                       tuple(fate(outcome, doc_id) for doc_id in relevant if fate and doc_id not in returned),
                        outcome.refused, outcome.reason, outcome.best_support)
 
 

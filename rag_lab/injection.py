@@ -1,5 +1,6 @@
-"""Which chunks may not be evidence, though they are relevant and may be read? Those of untrusted sources, and those that talk
-to a model.
+"""Which chunks may not be evidence, though they are relevant and may be read?
+
+Those of untrusted sources, and those that talk to a model.
 
 They stay in the corpus and their ids in the output: they are data. Their words reach neither an answer nor a result. Few
 phrases are no defence: a paraphrase passes, and an honest text about injection is caught. What stands behind them is that no

@@ -1,4 +1,5 @@
 """What does a user hold in the hand? A corpus, its catalog, its indexes: one object that answers, deletes and evaluates."""
+import functools
 import os
 from collections import Counter
 from typing import Callable, Mapping
@@ -58,6 +59,7 @@ class Lab:
         self.qrels_path = qrels_path
         self.seams = seams
         self.cache = cache
+        self._ranked_for: tuple = (None, 0)   # the outcome, and the revision, of which the whole rankings are kept
         self.analyzer = ANALYZERS[corpus.settings.analyzer]
         self.catalog = Catalog(corpus.documents, corpus.settings.clock)
         own = RERANKERS[self.settings.reranker]()
@@ -129,13 +131,15 @@ class Lab:
         key = key_of(query, scope, settings, self.ingredients(), self.catalog)
         return self.cache.get(key, scope, self.catalog, work)
 
-    def fate(self, outcome: Outcome, doc_id: str) -> "Fate":
-        """At which stage of a query a document was lost, and what would have had to differ."""
-        from .loss import fate   # here, for a plain query does without
-        live_ids = self.chunks.of(self.catalog.eligible(outcome.scope).documents)
-        indexes = [self.bm25.over(live_ids)] + ([self.dense.over(live_ids)] if outcome.settings.hybrid else [])
-        owner = {chunk_id: self.chunks.by_id[chunk_id].doc_id for chunk_id in self.chunks.by_id}
-        return fate(outcome, doc_id, self.catalog.eligible(outcome.scope).documents, owner, indexes)
+    def fate(self, outcome: Outcome, doc_id: str, tell: bool = True) -> "Fate":
+        """At which stage of a query a document was lost, and, if `tell`, what would have had to differ."""
+        from .loss import fate, whole_rankings   # here, for a plain query does without
+        documents = self.catalog.eligible(outcome.scope).documents
+        if self._ranked_for[0] is not outcome or self._ranked_for[1] != self.catalog.revision:   # asked about another document
+            live_ids = self.chunks.of(documents)
+            indexes = [self.bm25.over(live_ids)] + ([self.dense.over(live_ids)] if outcome.settings.hybrid else [])
+            self._ranked_for, self._rankings = (outcome, self.catalog.revision), whole_rankings(outcome.query, indexes)
+        return fate(outcome, doc_id, documents, self.chunks.owner, self._rankings, tell)
 
     def delete(self, doc_id: str, reason: str = "user_request") -> Tombstone:
         """Write a tombstone; from here on no path of the lab shows the document. Raises `UsageError` for an unknown id."""
@@ -169,7 +173,7 @@ class Lab:
             raise UsageError(f"corpus {self.settings.name!r} has no judgements; name them with qrels (--qrels)")
         settings = settings_given(settings, options) or self.options(**options)
         judged = trec.read_judged(self.qrels_path)
-        measured = evaluation.evaluate(self.search, judged, settings, self.fate)
+        measured = evaluation.evaluate(self.search, judged, settings, functools.partial(self.fate, tell=False))
         return measured._replace(receipt=self.receipt(settings, self.scope, judged.digest))
 
     @property

@@ -34,27 +34,30 @@ class Fate(NamedTuple):
     fused_rank: int | None                # of its best chunk, from 1
     final_rank: int | None                # after gate and rerank, before threshold and cut
     candidate: Candidate | None           # its best chunk where it got furthest
-    needed: str | None                    # what would have had to differ; None if it was returned
+    needed: str | None                    # what would have had to differ; None if it was returned, or not asked for
 
 
-def fate(outcome: Outcome, doc_id: str, documents: Mapping[str, Document], owner: Mapping[str, str],
-         indexes: Sequence[LiveIndex]) -> Fate:
-    """The fate of a document. `owner`: chunk id -> document id; `indexes`: those of the channels that ran, over live chunks."""
+Rankings = Mapping[str, Sequence[tuple[str, float]]]   # channel that ran -> its whole ranking of (chunk id, score)
+
+
+def whole_rankings(query: str, indexes: Sequence[LiveIndex]) -> Rankings:
+    """What each channel ranks if no pool cuts it. `indexes`: those of the channels that ran, over live chunks."""
+    return {index.name: index.search(query, None) for index in indexes}
+
+
+def fate(outcome: Outcome, doc_id: str, documents: Mapping[str, Document], owner: Mapping[str, str], rankings: Rankings,
+         tell: bool = True) -> Fate:
+    """The fate of a document. `owner`: chunk id -> document id; without `tell`, `needed` is left out, which is dearer."""
     if doc_id not in documents:
         return Fate(doc_id, "not_eligible", {}, {}, None, None, None, "a scope that sees the document, and a document to see")
-    hits = {index.name: index.search(outcome.query, None) for index in indexes}
-    found = {name: _best(ranked, doc_id, owner) for name, ranked in hits.items()}
+    found = {name: _best(ranked, doc_id, owner) for name, ranked in rankings.items()}
     fused = _place([candidate.chunk_id for candidate in outcome.fused], doc_id, owner)
     final = _place([candidate.chunk_id for candidate in outcome.ranked], doc_id, owner)
     stage = _stage(outcome, doc_id, owner, [rank for rank, _ in found.values()], fused, final)
-    barred = [chunk_id for chunk_id, _ in outcome.left_out]
-    mine = [one for one in outcome.ranked if one.doc_id == doc_id and one.chunk_id not in barred]
-    mine += [hit.candidate for hit in outcome.closest if hit.candidate.doc_id == doc_id]
     candidate = outcome.ranked[final - 1] if final else outcome.fused[fused - 1] if fused else None
-    rankings = {name: [chunk_id for chunk_id, _ in ranked] for name, ranked in hits.items()}
     return Fate(doc_id, stage, {name: rank for name, (rank, _) in found.items()},
                 {name: score for name, (_, score) in found.items()}, fused, final, candidate,
-                _needed(stage, outcome, mine, rankings, doc_id, owner))
+                _needed(stage, outcome, rankings, doc_id, owner) if tell else None)
 
 
 def _best(hits: Sequence[tuple[str, float]], doc_id: str, owner: Mapping[str, str]) -> tuple[int | None, float | None]:
@@ -88,8 +91,7 @@ def _stage(outcome: Outcome, doc_id: str, owner: Mapping[str, str], ranks: Seque
     return "below_pool" if any(rank is not None for rank in ranks) else "not_recalled"
 
 
-def _needed(stage: str | None, outcome: Outcome, mine: Sequence[Candidate], rankings: Mapping[str, Sequence[str]], doc_id: str,
-            owner: Mapping[str, str]) -> str | None:
+def _needed(stage: str | None, outcome: Outcome, rankings: Rankings, doc_id: str, owner: Mapping[str, str]) -> str | None:
     """What would have had to differ to bring the document past this stage, in one sentence; None if it was returned."""
     place = _place([candidate.chunk_id for candidate in outcome.shown], doc_id, owner)
     if stage in ("rerank", "cut"):
@@ -97,6 +99,9 @@ def _needed(stage: str | None, outcome: Outcome, mine: Sequence[Candidate], rank
     if stage in ("below_pool", "fusion"):
         pool = _enough(outcome, rankings, doc_id, owner)
         return f"a pool of at least {pool}" + ("" if outcome.settings.rerank else f", and k of at least {pool}")
+    barred = [chunk_id for chunk_id, _ in outcome.left_out]
+    mine = [one for one in outcome.ranked if one.doc_id == doc_id and one.chunk_id not in barred]
+    mine += [hit.candidate for hit in outcome.closest if hit.candidate.doc_id == doc_id]
     support = max((candidate.parts.support for candidate in mine if candidate.parts), default=0.0)
     told = support if outcome.settings.threshold_on == "each_result" else outcome.best_support
     return {
@@ -119,10 +124,10 @@ def _floor(support: float) -> str:
     return f"{math.floor(support * 10_000) / 10_000:.4f}"
 
 
-def _enough(outcome: Outcome, rankings: Mapping[str, Sequence[str]], doc_id: str, owner: Mapping[str, str]) -> int:
+def _enough(outcome: Outcome, rankings: Rankings, doc_id: str, owner: Mapping[str, str]) -> int:
     """A pool that lets the document through recall and fusion: its fused rank moves with the pool, so the fusion is tried."""
     def passes(pool: int) -> bool:
-        lists = [ranking[:pool] for ranking in rankings.values()]
+        lists = [[chunk_id for chunk_id, _ in ranking[:pool]] for ranking in rankings.values()]
         fused = lists[0] if len(lists) == 1 else [one for one, _ in fusion.rrf(lists, outcome.settings.rrf_k)]
         place = _place(fused, doc_id, owner)
         return place is not None and place <= pool

@@ -13,8 +13,8 @@ FIELDS = ("index_id", "catalog_snapshot_id", "parser_version", "chunker_version"
 PARSER, TOKENIZER, CHUNKER_REVISION = "markdown-toml/1", "bigram/1", 1   # raised when their output changes
 
 
-def make(catalog_digest: str, chunk_digests: Mapping[str, str], documents: int, chunker: str, encoder: str, dimension: int | None,
-         created_at: str | None) -> dict:
+def make(catalog_digest: str, chunk_digests: Mapping[str, str], documents: int, chunker: str, encoder: str,
+         dimension: int | None, created_at: str | None) -> dict:
     """The manifest of an index over these chunks (chunk id -> content digest). `created_at` is the corpus clock."""
     ingredients = {"catalog_snapshot_id": catalog_digest, "parser_version": PARSER,
                    "chunker_version": f"{chunker}/{CHUNKER_REVISION}", "tokenizer_version": TOKENIZER,

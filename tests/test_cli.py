@@ -72,7 +72,7 @@ CHUNK_KEYS = ["chunk_id", "heading_path", "start", "end"]
 PARTS_KEYS = ["body_coverage", "title_coverage", "phrase", "score", "support"]
 CITATION_KEYS = ["doc_id", "title", "version", "start", "end", "quote", "content_hash"]
 RECEIPT_KEYS = ["corpus", "index", "scope", "settings", "qrels", "clock"]
-EVALUATION_KEYS = ["schema", "settings", "macro", "counts", "losses", "gain", "unmeasured", "queries", "receipt"]
+EVALUATION_KEYS = ["schema", "settings", "macro", "counts", "losses", "channel_losses", "gain", "unmeasured", "queries", "receipt"]
 JUDGED_KEYS = ["query_id", "query", "kind", "relevant", "returned", "recall", "rr", "ndcg", "citation_relevance", "lost",
                "refused", "reason", "best_support"]
 

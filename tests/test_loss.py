@@ -11,7 +11,8 @@ from test_noninterference import ASKING, lab_over, random_corpus
 
 from rag_lab import Lab, Settings, build_lab, evaluation, trec
 from rag_lab.files import canonical_json
-from rag_lab.loss import STAGES
+from rag_lab.evaluation import channel_losses
+from rag_lab.loss import STAGES, Fate
 from rag_lab.report import fate_block, search_report
 from rag_lab.trec import Judged, Query
 
@@ -332,3 +333,12 @@ def test_the_numbers_of_a_story_are_those_of_the_ranking():
 def test_a_settings_object_is_judged_by_its_own_k():
     lab = lab_of(*LADDER)
     assert lab.fate(lab.search("red", Settings(k=3)), "c").stage is None
+
+
+def test_the_losses_by_channel_tell_which_channel_never_found_what_was_missed():
+    """"red" is in a to d; e holds no word of the query, and d lies below a pool of 3 of the one channel that ran."""
+    fates = [Fate("d", "below_pool", {"bm25": 4, "dense": None}, {}, None, None, None, None),
+             Fate("e", "not_recalled", {"bm25": None, "dense": None}, {}, None, None, None, None),
+             Fate("hidden", "not_eligible", {}, {}, None, None, None, None)]
+    assert channel_losses(fates, 3) == {"bm25": {"not_recalled": 1, "below_pool": 1},
+                                        "dense": {"not_recalled": 2, "below_pool": 0}}

@@ -279,12 +279,17 @@ def ablation() -> dict:
     """BM25 only, concepts only, hybrid, hybrid + rerank: per labelled query and in the mean."""
     lab = build_lab(CORPUS)
     labelled = {case.query: case for case in reversed(read_cases().values()) if case.relevant_document_ids}
-    rows = [{"case_id": case.id, **{variant: {"documents": list(dict.fromkeys(ids)), **metrics(ids, case.relevant_document_ids)}
-                                   for variant, ids in _variants(lab, case).items()}} for case in reversed(labelled.values())]
+    rows = [{"case_id": case.id, **{variant: _variant_row(ids, case) for variant, ids in _variants(lab, case).items()}}
+            for case in reversed(labelled.values())]
     means = {variant: {name: evaluation.mean([row[variant][name] for row in rows])
                        for name in ("reciprocal_rank", "recall_at_3", "precision_at_3", "ndcg_at_3")}
              for variant in ("bm25_only", "concepts_only", "hybrid", "hybrid_rerank")}
     return {"note": ABLATION_NOTE, "queries": rows, "means": means}
+
+
+def _variant_row(doc_ids: Sequence[str], case: Case) -> dict:
+    """What one variant returned for one case, and how good that is."""
+    return {"documents": list(dict.fromkeys(doc_ids)), **metrics(doc_ids, case.relevant_document_ids)}
 
 
 def _variants(lab: Lab, case: Case) -> dict[str, list[str]]:

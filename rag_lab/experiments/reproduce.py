@@ -1,6 +1,7 @@
 """Does the lab still print what the chapters print? Every printed value beside ours, equal or not.
 
-The printed values are data (`CHAPTERS` names the files); this module runs the command or listing of each and reads the same place.
+The printed values are data (`CHAPTERS` names the files); this module runs the command or listing of each and reads the same
+place.
 """
 import json
 import os
