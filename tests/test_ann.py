@@ -52,7 +52,7 @@ def plain_cosine(one: dict, other: dict) -> float:
     return dot / math.hypot(*one.values()) / math.hypot(*other.values())
 
 
-# --- the chapter's graph: seed 002, the worked example of a graph search that misses the nearest point --------------
+# --- the chapter's graph: the worked example of a graph search that misses the nearest point --------------
 
 def test_the_chapters_greedy_walk_stops_at_a_because_b_is_farther():
     greedy = line_walks()[0]

@@ -1,4 +1,4 @@
-"""Chapter 13 (seed 002): the worked fusion, the starved top 2 and its cure, two tenants, the walk on three points."""
+"""Chapter 13: the worked fusion, the starved top 2 and its cure, two tenants, the walk on three points."""
 import pytest
 from test_cli import printed
 

@@ -57,7 +57,7 @@ def test_a_folder_that_cannot_be_written_is_told_without_a_traceback(tmp_path):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_report_knows_the_machine_or_the_day(name):
+def test_no_report_holds_a_path_or_the_day(name):
     text = read(COMMITTED, name).decode("utf-8")
     assert ROOT not in text and os.path.expanduser("~") not in text
     assert not re.search(r'"(/|[A-Za-z]:\\)', text)

@@ -1,4 +1,4 @@
-"""What does chapter 13 (seed 002) work out by hand, and does the lab say the same? Fusion, rights, a walk on a graph.
+"""What does chapter 13 work out by hand, and does the lab say the same? Fusion, rights, a walk on a graph.
 
 The rights are shown on `corpus/acl/`: what filtering after the cut loses, and that nothing a tenant is told moves when
 another tenant's documents change. Not for speed, and not for approximate search as such: the graph has three points.
