@@ -132,8 +132,9 @@ def _enough(outcome: Outcome, rankings: Rankings, doc_id: str, owner: Mapping[st
         place = _place(fused, doc_id, owner)
         return place is not None and place <= pool
 
+    longest = max(map(len, rankings.values()))   # the end of the search, should a retriever not rank alike twice
     low, high = outcome.settings.pool, 2 * outcome.settings.pool
-    while not passes(high):
+    while high < longest and not passes(high):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2

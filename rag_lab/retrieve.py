@@ -55,7 +55,8 @@ def run(query: str, scope: Scope, catalog: Catalog, parts: Parts, settings: Sett
     if settings.rerank:
         current = rerank(looked_at(parts.look, asked, current, chunks, documents))
     current, late = gate(current, catalog, scope, chunks)                               # 7 gate
-    documents = catalog.eligible(scope).documents   # as the gate has just seen them: a citation names the version of now
+    live = catalog.eligible(scope)   # as the gate has just seen it: citations and counts are of now
+    documents = live.documents
     if settings.threshold_on == "each_result":
         current = looked_at(parts.look, asked, current, chunks, documents)
     admitted, left_out = admissible(current, chunks, documents)

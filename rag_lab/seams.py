@@ -136,6 +136,7 @@ class External(LiveIndex):
     def search(self, query: str, k: int | None = 5) -> list[tuple[str, float]]:
         """What the retriever returns, at most `k`, by falling score and id. Raises `UsageError` for ids it was not given."""
         texts = {self.ids[at]: self.texts[at] for at in sorted(self.live)}
+        k = len(texts) if k is None else k   # a retriever is always told a number
         rows = _call(self.source, self.retriever, query, texts, k) if texts else []
         if not isinstance(rows, (tuple, list)):
             raise UsageError(f"{self.source} returned {rows!r}; it must return a list of pairs")
@@ -143,11 +144,11 @@ class External(LiveIndex):
             if not (isinstance(row, (tuple, list)) and len(row) == 2 and isinstance(row[0], str) and row[0] in texts
                     and is_finite(row[1])):
                 raise UsageError(f"{self.source} returned {row!r}; it must return pairs of an id it was given and a number")
-        return best_first(dict(reversed(rows)).items(), k)
+        return best_first(dict(reversed(rows)).items(), k) if rows else []
 
     def explain(self, query: str, unit_id: str) -> dict | None:
         """{score} as the retriever gives it; None if the unit is not live or not returned."""
-        found = dict(self.search(query, len(self.live) or None))
+        found = dict(self.search(query, None))
         return {"score": found[unit_id]} if unit_id in found else None
 
 

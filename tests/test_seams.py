@@ -250,3 +250,29 @@ def test_an_encoder_and_a_retriever_are_refused_both_at_once_however_they_are_gi
         load_seams(encoder="a:b", retriever="c:d")
     with pytest.raises(UsageError, match="give one of them"):
         lab_with(*VISIBLE, encoder=lambda text: [1], retriever=lambda query, texts, k: [])
+
+
+def test_a_retriever_is_always_told_a_number_also_when_the_whole_ranking_is_asked_for():
+    told = []
+
+    def retriever(query, texts, k):
+        told.append(k)
+        return [(one, 1.0) for one in sorted(texts)][:k]
+
+    lab = lab_with(*(document(f"d{number}", "red") for number in range(9)), retriever=retriever)
+    outcome = lab.search("red", hybrid=True, k=1, pool=1, explain=True)
+    assert lab.fate(outcome, "d8").channel_ranks == {"bm25": 9, "dense": 9} and set(told) == {1, 9}
+
+
+def test_a_deletion_while_the_reranker_works_counts_no_document_twice():
+    lab = lab_with(document("a", "red"), document("b", "red"), reranker=lambda query, text: doomed())
+
+    def doomed() -> float:
+        if not lab.catalog.tombstones:
+            lab.delete("a")
+        return 1.0
+
+    outcome = search(lab, "red")
+    assert [hit.candidate.doc_id for hit in outcome.results] == ["b"] and outcome.dropped == {"deleted": 1}
+    assert {name: outcome.statistics[name] for name in ("documents", "active", "tombstoned")} == {
+        "documents": 2, "active": 1, "tombstoned": 1}
