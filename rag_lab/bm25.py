@@ -7,10 +7,13 @@ Not for synonyms: a unit that shares no term with the query is not found.
 import functools
 import math
 from collections import Counter
-from typing import Callable, Iterable
+from typing import Callable, Iterable, Mapping, Sequence
 
+from .bits import TOP
 from .errors import UsageError
-from .index import LiveIndex, Unit, best_first, sorted_units
+from .index import Unit
+from .listed import PostingIndex
+from .postings import Postings
 from .text import terms
 
 
@@ -36,7 +39,7 @@ def saturation(tf: int, length: int, avgdl: float, k1: float, b: float) -> float
     return tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / avgdl))
 
 
-class Bm25(LiveIndex):
+class Bm25(PostingIndex):
     """A lexical index over units (unit id, terms). `search` ranks, `explain` shows the parts of one score."""
 
     name = "bm25"
@@ -48,74 +51,71 @@ class Bm25(LiveIndex):
         if not (isinstance(b, (int, float)) and 0 <= b <= 1):
             raise UsageError(f"b is {b!r}; it must be a number between 0 and 1")
         self.k1, self.b, self.analyze = k1, b, analyze
-        self.ids = []
-        self.lengths: list[int] = []                    # position -> tokens
-        self.postings: dict[str, dict[int, int]] = {}   # term -> {position: term frequency}
-        for position, (unit_id, unit_terms) in enumerate(sorted_units(units)):
-            self.ids.append(unit_id)
-            frequencies = Counter(unit_terms)
-            self.lengths.append(frequencies.total())
-            for term, tf in frequencies.items():
-                self.postings.setdefault(term, {})[position] = tf
-        self._set_live(self.ids)
+        listed = ((unit_id, *listed_terms(unit_terms)) for unit_id, unit_terms in units)
+        self.postings = Postings(listed, by_size=k1 * b > 0)
+        self.ids = self.postings.ids
+        self._set_live(None)
 
-    def _set_live(self, live_ids: Iterable[str]) -> None:
+    def _set_live(self, live_ids: Iterable[str] | None) -> None:
         super()._set_live(live_ids)
         self.__dict__.pop("vocabulary_size", None)   # cached, and of the old live set
-        self.n = len(self.live)
-        self.total_tokens = sum(length for at, length in enumerate(self.lengths) if at in self.live)
+        self.n, self.total_tokens = self.live.count, self.live.total_size
         self.avgdl = self.total_tokens / self.n if self.n else 0.0
+        self.saturation = functools.lru_cache(1 << 16)(self._saturation)
+        self._grid = TOP / 16 / (idf(self.n, 0) * (self.k1 + 1))   # sixteen terms of the greatest weight fit into a lane
 
     @functools.cached_property
     def vocabulary_size(self) -> int:
         """How many different terms the live units hold."""
-        return sum(not self.live.isdisjoint(posting) for posting in self.postings.values())
+        if self.live.everything:
+            return len(self.postings.lists)
+        return sum(any(map(self.live.flags.__getitem__, units)) for units in self.postings.lists.values())
 
     def usable(self, query: str) -> bool:
         """Whether the query holds any term at all."""
         return bool(self.analyze(query))
 
-    def posting(self, term: str) -> dict[int, int]:
-        """{position: term frequency} of the live units that hold `term`; its length is the document frequency."""
-        return {at: tf for at, tf in self.postings.get(term, {}).items() if at in self.live}
-
     def idf(self, term: str) -> float:
         """The IDF of a term over the live units, above 0 also for a term that none of them holds."""
-        return idf(self.n, len(self.posting(term)))
+        return idf(self.n, self.df(term))
+
+    def _saturation(self, tf: int, length: int) -> float:
+        return saturation(tf, length, self.avgdl, self.k1, self.b)
 
     def known(self, query_terms: Iterable[str]) -> list[str]:
         """The different terms among `query_terms` that some live unit holds, in the order of the query."""
-        return [term for term in dict.fromkeys(query_terms) if self.posting(term)]
+        return [term for term in dict.fromkeys(query_terms) if self.df(term)]
 
-    def search(self, query: str, k: int | None = 5) -> list[tuple[str, float]]:
-        """[(unit id, score)] of the `k` best live units (all for None), best first, equal scores in id order.
+    def _wanted(self, query: str) -> dict[str, int]:
+        return Counter(self.analyze(query))
 
-        Units that share no term with the query are not among them. Raises `UsageError` for k < 1.
-        """
-        parts: dict[int, list[float]] = {}   # position -> what each query term adds
-        for term, count in Counter(self.analyze(query)).items():
-            posting = self.posting(term)
-            weight = count * idf(self.n, len(posting))
-            for at, tf in posting.items():
-                part = weight * saturation(tf, self.lengths[at], self.avgdl, self.k1, self.b)
-                parts.setdefault(at, []).append(part)
+    def _part(self, term: str, count: int) -> Callable[[int, int], float]:
+        weight = count * self.idf(term)
+        return lambda tf, length: weight * self.saturation(tf, length)
+
+    def _total(self, wanted: Mapping[str, int]) -> Callable[[Sequence[float], int], float]:
         # fsum rounds once, so the order of the query's words cannot move a score or break a tie.
-        return best_first(((self.ids[at], math.fsum(added)) for at, added in parts.items()), k)
+        return lambda parts, length: math.fsum(parts)
 
     def explain(self, query: str, unit_id: str) -> dict | None:
         """Where the score of a live unit comes from; None if the unit is not live. The parts sum to the score.
 
         {score, n, avgdl, length, terms: [{term, count, tf, df, idf, saturation, part}]}
         """
-        at = self.live_position(unit_id)
-        if at is None:
+        number = self.live_position(unit_id)
+        if number is None:
             return None
-        rows = []
-        for term, count in Counter(self.analyze(query)).items():
-            posting = self.posting(term)
-            tf, weight = posting.get(at, 0), idf(self.n, len(posting))
-            share = saturation(tf, self.lengths[at], self.avgdl, self.k1, self.b) if tf else 0.0
-            rows.append({"term": term, "count": count, "tf": tf, "df": len(posting), "idf": weight, "saturation": share,
+        length, rows = self.postings.sizes[number], []
+        for term, count in self._wanted(query).items():
+            tf, weight = self.times(term, number), self.idf(term)
+            share = self.saturation(tf, length) if tf else 0.0
+            rows.append({"term": term, "count": count, "tf": tf, "df": self.df(term), "idf": weight, "saturation": share,
                          "part": count * weight * share})
         return {"score": math.fsum(row["part"] for row in rows), "n": self.n, "avgdl": self.avgdl,
-                "length": self.lengths[at], "terms": rows}
+                "length": length, "terms": rows}
+
+
+def listed_terms(unit_terms: Iterable[str]) -> tuple[Sequence[str], int]:
+    """(the terms of a unit with repeats, how many there are) of terms in a row or counted."""
+    found = list(unit_terms.elements() if isinstance(unit_terms, Counter) else unit_terms)
+    return found, len(found)

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from typing import Iterable
 
-from .dense import Dense
+from .counted import Counted
 from .text import fold
 
 # Fitted by hand to the corpus of chapter 8. A phrase stands for one concept; of two phrases at one place the longer counts.
@@ -51,7 +51,7 @@ def concepts_of(text: str) -> list[str]:
     return [concept for concept, _ in phrases_of(text)]
 
 
-class Concepts(Dense):
+class Concepts(Counted):
     """An index over units (unit id, text), with the same contract as `Bm25`."""
 
     def __init__(self, units: Iterable[tuple[str, str]]):

@@ -1,7 +1,8 @@
 """Which units point the same way as the query, in a space of features that an encoder spans?
 
-Exact cosine over sparse vectors, whatever the features are: hashed buckets, hand-made concepts, or the numbers of an
-encoder of the user's own. Cosine compares directions of vectors and nothing else: not truth, not rights, not meaning.
+Exact cosine over sparse vectors, whatever the features are and whatever numbers an encoder of the user's own gives them.
+Cosine compares directions of vectors and nothing else: not truth, not rights, not meaning. Not for large corpora, unless the
+weights are whole numbers: see `counted`.
 """
 import math
 from typing import Any, Callable, Iterable, Mapping, Sequence
@@ -38,6 +39,16 @@ def cosine_of(dot: float, one_squared: float, other_squared: float) -> float:
     """
     scale = one_squared * other_squared
     return math.copysign(min(1.0, math.sqrt(dot * dot / scale)), dot) if scale else 0.0
+
+
+def explained(wanted: Vector, shared: Vector, squared: float, origins: Mapping[Any, list[str]]) -> dict:
+    """The parts of a cosine: `wanted` is the query's vector, `shared` the unit's weights of its features, `squared` |unit|^2."""
+    scale = math.sqrt(squared_norm(wanted) * squared)
+    rows = [{"feature": feature, "from": origins.get(feature, []), "query": wanted[feature], "unit": weight,
+             "part": wanted[feature] * weight / scale} for feature, weight in shared.items()]
+    dot = sum(row["query"] * row["unit"] for row in rows)
+    return {"score": cosine_of(dot, squared_norm(wanted), squared), "query_norm": math.sqrt(squared_norm(wanted)),
+            "unit_norm": math.sqrt(squared), "features": rows}
 
 
 class Dense(LiveIndex):
@@ -86,16 +97,8 @@ class Dense(LiveIndex):
         if at is None:
             return None
         wanted = self.encode(query)
-        scale = math.sqrt(squared_norm(wanted) * self.squared_norms[at])
-        shared = [feature for feature in wanted if at in self.features.get(feature, ())]
-        origins = self.origins(query)
-        rows = [{"feature": feature, "from": origins.get(feature, []), "query": wanted[feature],
-                 "unit": self.features[feature][at], "part": wanted[feature] * self.features[feature][at] / scale}
-                for feature in shared]
-        dot = sum(row["query"] * row["unit"] for row in rows)
-        return {"score": cosine_of(dot, squared_norm(wanted), self.squared_norms[at]),
-                "query_norm": math.sqrt(squared_norm(wanted)),
-                "unit_norm": math.sqrt(self.squared_norms[at]), "features": rows}
+        shared = {feature: self.features[feature][at] for feature in wanted if at in self.features.get(feature, ())}
+        return explained(wanted, shared, self.squared_norms[at], self.origins(query))
 
     def origins(self, query: str) -> dict[Any, list[str]]:
         """feature -> the words of the query that gave rise to it; encoders that can tell say it here."""

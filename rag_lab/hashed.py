@@ -9,7 +9,7 @@ import hashlib
 from collections import Counter
 from typing import Callable, Iterable
 
-from .dense import Dense
+from .counted import Counted
 from .index import Unit
 from .text import terms
 
@@ -35,7 +35,7 @@ def embed(unit_terms: Iterable[str]) -> dict[int, int]:
     return {place: vector[place] for place in sorted(vector) if vector[place]}
 
 
-class Hashed(Dense):
+class Hashed(Counted):
     """A hashed-vector index over units (unit id, terms), with the same contract as `Bm25`."""
 
     def __init__(self, units: Iterable[Unit], analyze: Callable[[str], list[str]] = terms):

@@ -55,11 +55,11 @@ Unit = tuple[str, Iterable[str]]   # (unit id, its terms with repeats, or a Coun
 def sorted_units(units: Iterable[Unit]) -> list[Unit]:
     """The units by id. Raises `UsageError` for an id that is not a string or stands twice."""
     found = list(units)
-    for unit_id, _ in found:
+    for unit_id, *_ in found:
         if not isinstance(unit_id, str):
             raise UsageError(f"unit id {unit_id!r} is not a string; write it as one before it enters an index")
     found.sort(key=lambda unit: unit[0])
-    for (one, _), (other, _) in zip(found, found[1:]):
+    for (one, *_), (other, *_) in zip(found, found[1:]):
         if one == other:
             raise UsageError(f"unit id {one!r} stands twice; ids must differ")
     return found
@@ -76,6 +76,7 @@ def best_first(scored: Iterable[tuple[str, float]], k: int | None) -> list[tuple
     def order(row):
         return -row[1], row[0]
 
-    if k is None:
-        return sorted(scored, key=order)
-    return heapq.nsmallest(whole_number("k", k, 1), scored, key=order)
+    found = list(scored)
+    if k is None or len(found) <= 4 * whole_number("k", k, 1):
+        return sorted(found, key=order)[:k]
+    return heapq.nsmallest(k, found, key=order)

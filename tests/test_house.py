@@ -13,8 +13,9 @@ import rag_lab
 
 # Each module imports only from those before it.
 LAYERS = ["errors", "files", "model", "fields", "text", "analyzers", "injection", "markdown", "regions", "chunking", "corpus", "catalog", "cache", "index",
-          "bm25", "dense", "hashed", "concepts", "fusion", "rerank", "governed", "citation", "evidence", "retrieve", "loss", "seams",
-          "manifest", "trec", "evaluation", "diagnosis", "report", "lab", "ann", "cli", "experiments"]
+          "bits", "postings", "topk", "listed", "bm25", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
+          "citation", "evidence", "retrieve", "loss", "seams", "manifest", "trec", "evaluation", "diagnosis", "report", "lab", "ann",
+          "cli", "experiments"]
 
 
 def sources() -> dict[str, ast.Module]:

@@ -1,0 +1,162 @@
+"""Which of its units does an index over posting lists return, and in which order?
+
+The k best without scoring the rest where there are many (`topk`), one by one where there are few; the results are the same. What
+a term adds to a score, and what the sum of that is worth, `bm25` and `counted` say.
+"""
+import bisect
+import functools
+from collections import defaultdict
+from typing import Callable, Hashable, Iterable, Mapping, Sequence
+
+from .errors import whole_number
+from .index import LiveIndex, best_first
+from .postings import KEPT_BYTES, Live, Postings, Row, counts
+
+FEW_POSTINGS = 128   # so many are scored one by one: to bound them would cost more
+FEW_TERMS = 6         # of so many terms a block has few classes
+MOST_REPEATS = 15     # of one term in a query; beyond, its part would not fit into a lane of a row
+
+
+class PostingIndex(LiveIndex):
+    """Which units are best is decided here, what a term adds to a score by `Bm25` and `Counted`."""
+
+    postings: Postings
+    live: Live
+
+    def _wanted(self, query: str) -> dict[Hashable, int]:
+        """term -> how often it stands in the query; below 0 where it takes away from a score."""
+        raise NotImplementedError
+
+    def _lists(self, term: Hashable) -> Sequence[tuple[int, Hashable]]:
+        """(sign, key) of the posting lists of a term: of a signed one, where it counts for and where against a unit."""
+        return ((1, term),)
+
+    def _part(self, term: Hashable, count: int) -> Callable[[int, int], float]:
+        """(how often it stands in a unit, size of the unit) -> what a term adds to its score, if it stands `count` times in the query.
+
+        It rises with the one and falls with the other; below 0 for a term that takes away.
+        """
+        raise NotImplementedError
+
+    def _total(self, wanted: Mapping[Hashable, int]) -> Callable[[Sequence[float], int], float]:
+        """(the parts of some terms, size of the unit) -> score."""
+        raise NotImplementedError
+
+    def _bound(self, part: float, size: int) -> float:
+        """A part in the measure in which sums of parts may be compared between units of different sizes."""
+        return part
+
+    def _unit(self, wanted: Mapping[Hashable, int]) -> float:
+        """How many times a score that measure is."""
+        return 1.0
+
+    def _set_live(self, live_ids: Iterable[str] | None) -> None:
+        """Take these units as the live set, all for None; subclasses derive their statistics from it here."""
+        self.live_ids = live_ids
+        self.live = Live(self.postings, None if live_ids is None else self._flags(live_ids))
+        kept = 1 + KEPT_BYTES // (1 + len(self.ids) // 8)
+        self.df = functools.lru_cache(kept)(self._df)
+        self._parts = functools.lru_cache(4096)(self._make_parts)
+        self._plan = functools.lru_cache(kept)(self._make_plan)
+        self._pieces = functools.lru_cache(1 + KEPT_BYTES // (1 + 10 * len(self.ids)))(self._make_pieces)
+
+    def _flags(self, live_ids: Iterable[str]) -> bytes:
+        flags = bytearray(len(self.ids))
+        for number in map(self.postings.number, live_ids):
+            if number is not None:
+                flags[number] = 1
+        return bytes(flags)
+
+    def live_position(self, unit_id: str) -> int | None:
+        """The number of a live unit; None if there is none of that id."""
+        number = self.postings.number(unit_id)
+        return number if number is not None and self.live.flags[number] else None
+
+    def posting(self, term: Hashable) -> dict[int, int]:
+        """{number: how often the term stands there} of the live units that hold a term."""
+        flags = self.live.flags
+        return {unit: sign * times for sign, key in self._lists(term)
+                for unit, times in counts(self.postings.list_of(key)).items() if flags[unit]}
+
+    def times(self, term: Hashable, number: int) -> int:
+        """How often a term stands in a unit."""
+        lists = ((sign, self.postings.list_of(key)) for sign, key in self._lists(term))
+        return sum(sign * (bisect.bisect_right(units, number) - bisect.bisect_left(units, number)) for sign, units in lists)
+
+    def _df(self, term: Hashable) -> int:
+        """In how many live units a term stands."""
+        if self._length(term) <= FEW_POSTINGS:
+            return len(self.posting(term))
+        return sum(units.bit_count() for rows in self._rows(term).values() for _, units in rows)
+
+    def _length(self, term: Hashable) -> int:
+        return sum(len(self.postings.list_of(key)) for _, key in self._lists(term))
+
+    def search(self, query: str, k: int | None = 5) -> list[tuple[str, float]]:
+        """[(unit id, score)] of the `k` best live units (all for None), best first, equal scores in id order.
+
+        Units that share no term with the query are not among them. Raises `UsageError` for k < 1.
+        """
+        wanted = self._wanted(query)
+        known = {term: count for term, count in wanted.items() if self.df(term)}
+        total, sizes = self._total(wanted), self.postings.sizes
+        if k is None or whole_number("k", k, 1) and (sum(map(self.df, known)) <= FEW_POSTINGS
+                                                     or max(map(abs, known.values())) > MOST_REPEATS):
+            scored = ((number, total(parts, sizes[number])) for number, parts in self._parts_of(known))
+        else:
+            scored = self._score_best(known, min(k, self.live.count), total, self._unit(wanted))
+        return best_first([(self.ids[number], score) for number, score in scored if score > 0], k)
+
+    def _parts_of(self, wanted: Mapping[Hashable, int]) -> Iterable[tuple[int, list[float]]]:
+        """(number, what each term of the query adds to it) of every live unit that holds one."""
+        found: dict[int, list[float]] = {}
+        for term, count in wanted.items():
+            few = self.df(term) <= FEW_POSTINGS   # worth keeping
+            for number, part in (self._parts if few else self._make_parts)(term, count).items():
+                found.setdefault(number, []).append(part)
+        return found.items()
+
+    def _make_parts(self, term: Hashable, count: int) -> dict[int, float]:
+        part, sizes = self._part(term, count), self.postings.sizes
+        return {number: part(times, sizes[number]) for number, times in self.posting(term).items()}
+
+    # --- the best without the rest ------------------------------------------------------------------------------------
+
+    def _score_best(self, wanted: Mapping[Hashable, int], k: int, total, unit: float) -> list[tuple[int, float]]:
+        """(number, score) of the k best live units, and of those that tie with the last of them."""
+        from .topk import PIECE, Formula, add_up, split   # here, for a small corpus does without
+        sizes, formula = self.postings.sizes, Formula(total, unit)
+        if len(wanted) <= FEW_TERMS and len(sizes) > PIECE:
+            plans = [self._plan(*one) for one in wanted.items()]
+            return split(plans, self.postings.blocks, self.live.sets, k, sizes, formula)
+        return add_up([self._pieces(*one) for one in wanted.items()], self._grid, k, sizes, formula)
+
+    def _rows(self, term: Hashable) -> dict[int, list[Row]]:
+        """{block number: rows of live units}, times below 0 where the term counts against them."""
+        found: dict[int, list[Row]] = {}
+        for sign, key in self._lists(term):
+            for place, rows in self.live.rows(self.postings.rows_of(key)).items():
+                found.setdefault(place, []).extend((sign * times, units) for times, units in rows)
+        return found
+
+    def _make_plan(self, term: Hashable, count: int) -> "Plan":
+        from .topk import Plan
+        blocks, sizes, part = self.postings.blocks, self.postings.sizes, self._part(term, count)
+        best, plan = [0.0] * len(blocks), [()] * len(blocks)
+        for place, rows in self._rows(term).items():
+            ends = {sizes[blocks[place].start], sizes[blocks[place].end - 1]}
+            bounded = [(max([self._bound(part(times, size), size) for size in ends]), times, units) for times, units in rows]
+            plan[place] = tuple(sorted(bounded, reverse=True))
+            best[place] = max(0.0, plan[place][0][0])
+        return Plan(best, plan, part)
+
+    def _make_pieces(self, term: Hashable, count: int) -> dict[int, "Piece"]:
+        from .topk import PIECE, piece_of
+        sizes, part = self.postings.sizes, self._part(term, count)
+        bounds: dict[int, dict[int, float]] = defaultdict(dict)
+        parts: dict[int, dict[int, float]] = defaultdict(dict)
+        for unit, times in self.posting(term).items():
+            place, at = divmod(unit, PIECE)
+            parts[place][at] = exact = part(times, sizes[unit])
+            bounds[place][at] = self._grid * self._bound(exact, sizes[unit])
+        return {place: piece_of(bounds[place], parts[place], min(PIECE, len(sizes) - place * PIECE)) for place in parts}

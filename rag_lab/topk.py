@@ -1,0 +1,217 @@
+"""Which k units score best, without scoring each of them?
+
+Exact, by bounds: a unit is looked at on its own only if what its terms can add at most reaches the k-th best score so far.
+
+    split     few terms: a block is split by its terms into classes of units that hold the same terms equally often; classes
+              that cannot reach the k-th score are passed over, and of the others the first k units are enough
+    add_up    many terms: what each term adds, rounded up, stands in a row of small numbers, a lane for each unit; the rows
+              are summed, and the few units whose sums reach far enough are scored one by one
+
+Blocks come in the order of what they can hold at most, and the first that cannot reach the k-th score ends the search
+(block-max pruning: Ding and Suel 2011, "Faster Top-k Document Retrieval Using Block-Max Indexes").
+"""
+import functools
+import heapq
+import math
+from array import array
+from collections import Counter
+from typing import Callable, Mapping, NamedTuple, Sequence
+
+from .bits import LANE, Lanes, lowest, marked
+from .postings import Block
+
+Scored = list[tuple[int, float]]                 # (unit number, score)
+Score = Callable[[Sequence[int], int], float]    # (how often each term stands in a unit, its size) -> its exact score
+
+
+def at_most(bound: float) -> float:
+    """A little more than `bound`: bounds are sums of rounded numbers, and none may come out too low."""
+    return bound + abs(bound) * 1e-9
+
+
+class Formula(NamedTuple):
+    """How a score is made of what the terms of a query add to it."""
+
+    total: Callable[[Sequence[float], int], float]     # (the part of each term, the unit's size) -> score
+    unit: float = 1.0                                  # bounds are reckoned in this many times a score
+
+
+class Best:
+    """The units found so far; `floor` is the k-th best of their scores (0.0 until there are k), `bar` the same as a bound."""
+
+    def __init__(self, k: int, unit: float):
+        self.k, self.unit = k, unit
+        self.found: Scored = []
+        self.floor = self.bar = 0.0
+        self._top = [0.0] * k   # the k best scores, a heap
+
+    def add(self, unit: int, score: float) -> None:
+        """Take in a unit if it reaches the floor."""
+        if score >= self.floor and score > 0:
+            self.found.append((unit, score))
+            heapq.heapreplace(self._top, score)
+            if self._top[0] > self.floor:
+                self.floor = self._top[0]
+                self.bar = self.floor * self.unit * (1 - 1e-9)   # bounds are sums of rounded numbers
+
+    def reached(self) -> Scored:
+        """The units at or above the floor: the k best, and all found that tie with the last of them."""
+        return [(unit, score) for unit, score in self.found if score >= self.floor]
+
+
+# --- few terms: split a block into classes ----------------------------------------------------------------------------
+
+class Plan(NamedTuple):
+    """What one term of a query adds at most, block by block."""
+
+    best: Sequence[float]   # block number -> the most it adds to a live unit, 0.0 where none holds it
+    rows: Sequence[tuple]   # block number -> ((the most it adds, how often it stands there, set of live units), ...)
+    part: Callable[[int, int], float]   # (how often it stands in a unit, the unit's size) -> its exact part of the score
+
+
+def split(plans: Sequence[Plan], blocks: Sequence[Block], live: Sequence[int], k: int, sizes: Sequence[int],
+          formula: Formula) -> Scored:
+    """[(unit, score)]: the k best units with a score above 0, and units that tie with the last of them; in no order.
+
+    `live`: block number -> set of the units that take part.
+    """
+    best = Best(k, formula.unit)
+    parts = [plan.part for plan in plans]
+
+    def score(times: Sequence[int], size: int) -> float:
+        return formula.total([part(often, size) for part, often in zip(parts, times) if often], size)
+
+    bounds = list(map(sum, zip(*(plan.best for plan in plans))))
+    for place in sorted(range(len(blocks)), key=bounds.__getitem__, reverse=True):
+        if bounds[place] <= 0 or bounds[place] < best.bar:
+            break
+        _split_block(blocks[place], live[place], [plan.rows[place] for plan in plans],
+                     [plan.best[place] for plan in plans], best, sizes, score)
+    return best.reached()
+
+
+def _split_block(block: Block, live: int, rows: Sequence[tuple], most: Sequence[float], best: Best, sizes: Sequence[int],
+                 score: Score) -> None:
+    """Visit the classes of one block, those that hold the first terms most often before the others."""
+    last = len(rows)
+    rest = [sum(most[at:]) for at in range(1, last + 1)]   # the most that the terms after this one add
+    times = [0] * last            # how often each term stands in the units of the class at hand
+
+    def visit(at: int, units: int, bound: float) -> None:
+        if at == last:
+            _take(block, units, times, best, sizes, score)
+            return
+        for adds, often, holders in rows[at]:
+            if bound + adds + rest[at] < best.bar and adds > 0:
+                return            # nor can units that hold the term less often
+            both = units & holders
+            if both:
+                times[at] = often
+                visit(at + 1, both, bound + adds)
+                units ^= both
+                if not units:
+                    return
+        if bound + rest[at] >= best.bar:
+            times[at] = 0
+            visit(at + 1, units, bound)
+
+    visit(0, live, 0.0)
+
+
+def _take(block: Block, units: int, times: Sequence[int], best: Best, sizes: Sequence[int], score: Score) -> None:
+    """Take the units of one class in order of size and id, as long as they reach the floor."""
+    if block.even:
+        exact = score(times, sizes[block.start])
+        for at in lowest(units, best.k) if exact >= best.floor else ():
+            best.add(block.start + at, exact)
+        return
+    while units:
+        one = units & -units
+        units ^= one
+        unit = block.start + one.bit_length() - 1
+        exact = score(times, sizes[unit])
+        if exact < best.floor:
+            return
+        best.add(unit, exact)
+
+
+# --- many terms: add up rows of rounded numbers ------------------------------------------------------------------------
+
+PIECE = 1 << 14   # units in one row
+
+
+class Piece(NamedTuple):
+    """What one term of a query adds to the units of one piece of the index."""
+
+    row: int                  # a lane for each unit: what the term adds at most, rounded up to whole numbers, and `lift` more
+    lift: int                 # so that no lane is negative where a term can lower a score; 0 for BM25
+    most: int                 # the most it adds to a unit, rounded up
+    parts: Sequence[float]    # unit of the piece -> the term's exact part of its score
+
+
+def piece_of(bounds: Mapping[int, float], parts: Mapping[int, float], size: int) -> Piece:
+    """The piece of `size` units that these numbers make, both by unit of the piece."""
+    rounded = {unit: math.ceil(bound) for unit, bound in bounds.items()}
+    lift = max(0, -min(rounded.values()))
+    numbers, exact = array("H", [lift]) * size, array("d", [0.0]) * size
+    for unit, number in rounded.items():
+        numbers[unit], exact[unit] = number + lift, parts[unit]
+    return Piece(lanes_of(size).row(numbers), lift, max(0, *rounded.values()), exact)
+
+
+@functools.lru_cache(maxsize=8)
+def lanes_of(size: int) -> Lanes:
+    """The lanes of a piece of so many units: all pieces of an index but the last have one size."""
+    return Lanes(size)
+
+
+def add_up(terms: Sequence[Mapping[int, Piece]], grid: float, k: int, sizes: Sequence[int], formula: Formula) -> Scored:
+    """The same as `split`. `terms`: of each term, piece number -> what it adds there, in steps of 1/grid."""
+    best = Best(k, formula.unit)
+    bounds: dict[int, int] = {}
+    for pieces in terms:
+        for place, piece in pieces.items():
+            bounds[place] = bounds.get(place, 0) + piece.most
+    for place in sorted(bounds, key=lambda place: (-bounds[place], place)):
+        if bounds[place] <= 0 or bounds[place] < best.bar * grid:
+            break
+        _add_up_piece([pieces[place] for pieces in terms if place in pieces], place * PIECE, grid, best, sizes, formula.total)
+    return best.reached()
+
+
+def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, sizes: Sequence[int], total) -> None:
+    """Score the units of one piece in the order of their bounds, as long as these reach the bar."""
+    lanes = lanes_of(len(pieces[0].parts))
+    lift = sum(piece.lift for piece in pieces)
+    largest = lift + sum(piece.most for piece in pieces)
+    halvings = max(0, largest.bit_length() + 1 - LANE)        # so that every sum stays below TOP
+    row = sum(lanes.halved(piece.row, halvings) for piece in pieces)
+    low = max(1, math.ceil((best.bar * grid + lift) / (1 << halvings)))
+    found = _enough(lanes, row, low, (largest >> halvings) + 1, best.k, slack=len(pieces))
+    numbers, exact = lanes.numbers(row), [piece.parts for piece in pieces]
+    for unit in sorted(marked(found), key=numbers.__getitem__, reverse=True):
+        if (numbers[unit] << halvings) - lift < best.bar * grid:
+            break
+        best.add(start + unit, total([parts[unit] for parts in exact], sizes[start + unit]))
+
+
+def _enough(lanes: Lanes, row: int, low: int, high: int, k: int, slack: int) -> int:
+    """The lanes that hold `low` or more; where these are many, those only that may be among the k best.
+
+    No lane holds more than `high`. Each is at most `slack` above what it stands for, so much has to lie between the k-th
+    lane and those that are left out.
+    """
+    found, bar = lanes.at_least(row, low), low
+    if found.bit_count() <= 4 * k:
+        return found
+    high += 1
+    while high - bar > slack:             # at least k lanes reach `bar`, fewer than k reach `high`
+        middle = (bar + high) // 2
+        reach = lanes.at_least(row, middle).bit_count()
+        if reach < k:
+            high = middle
+        else:
+            bar = middle
+            if reach <= 4 * k:
+                break
+    return lanes.at_least(row, max(low, bar - slack))
