@@ -44,15 +44,14 @@ class Bm25(PostingIndex):
 
     name = "bm25"
 
-    def __init__(self, units: Iterable[Unit], k1: float = 1.2, b: float = 0.75,
+    def __init__(self, units: Iterable[Unit] | Postings, k1: float = 1.2, b: float = 0.75,
                  analyze: Callable[[str], list[str]] = terms):
         if not (isinstance(k1, (int, float)) and 0 <= k1 < math.inf):
             raise UsageError(f"k1 is {k1!r}; it must be a number of at least 0")
         if not (isinstance(b, (int, float)) and 0 <= b <= 1):
             raise UsageError(f"b is {b!r}; it must be a number between 0 and 1")
         self.k1, self.b, self.analyze = k1, b, analyze
-        listed = ((unit_id, *listed_terms(unit_terms)) for unit_id, unit_terms in units)
-        self.postings = Postings(listed, by_size=k1 * b > 0)
+        self.postings = postings_of(units, k1 * b > 0) if not isinstance(units, Postings) else units
         self.ids = self.postings.ids
         self._set_live(None)
 
@@ -67,9 +66,7 @@ class Bm25(PostingIndex):
     @functools.cached_property
     def vocabulary_size(self) -> int:
         """How many different terms the live units hold."""
-        if self.live.everything:
-            return len(self.postings.lists)
-        return sum(any(map(self.live.flags.__getitem__, units)) for units in self.postings.lists.values())
+        return self.postings.vocabulary(self.live, self.df)
 
     def usable(self, query: str) -> bool:
         """Whether the query holds any term at all."""
@@ -115,7 +112,8 @@ class Bm25(PostingIndex):
                 "length": length, "terms": rows}
 
 
-def listed_terms(unit_terms: Iterable[str]) -> tuple[Sequence[str], int]:
-    """(the terms of a unit with repeats, how many there are) of terms in a row or counted."""
-    found = list(unit_terms.elements() if isinstance(unit_terms, Counter) else unit_terms)
-    return found, len(found)
+def postings_of(units: Iterable[Unit], by_size: bool) -> Postings:
+    """The posting lists of units; where lengths count, they are ordered by length."""
+    listed = ((unit_id, list(unit_terms.elements() if isinstance(unit_terms, Counter) else unit_terms))
+              for unit_id, unit_terms in units)
+    return Postings(((unit_id, unit_terms, len(unit_terms)) for unit_id, unit_terms in listed), by_size)

@@ -9,8 +9,8 @@ from typing import Iterable, Mapping, NamedTuple
 
 from .errors import UsageError, whole_number
 from .fields import version_key
-from .files import digest
 from .model import Document, Scope, Tombstone, is_instant, is_product_version
+from .sums import added, share, sum_digest
 
 RULES = ("tenant", "deleted", "status", "time", "version", "role", "principal")   # in the order in which they are tried
 
@@ -48,7 +48,7 @@ class Live:
     @functools.cached_property
     def digest(self) -> str:
         """A digest of all that these documents say and that governs them, whatever the order they were read in."""
-        return digest([document_row(document) for document in self.documents.values()])
+        return sum_digest(added(share(document_row(document)) for document in self.documents.values()))
 
 
 class Catalog:

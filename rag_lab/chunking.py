@@ -99,6 +99,11 @@ def searchable(chunk: Chunk) -> str:
     return chunk.prefix + chunk.text if chunk.prefix else "\n".join((*chunk.heading_path, chunk.text))
 
 
+def chunk_row(chunk: Chunk) -> list[str]:
+    """What an index makes of a chunk, for digests: its id and a digest of what is searched."""
+    return [chunk.chunk_id, text_digest(searchable(chunk))]
+
+
 def _chunk(document: Document, path: tuple[str, ...], ordinal: int, start: int, end: int) -> Chunk:
     text = document.text[start:end]
     content = text_digest(text)

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Iterable
 
 from .counted import Counted
+from .postings import Postings
 from .text import fold
 
 # Fitted by hand to the corpus of chapter 8. A phrase stands for one concept; of two phrases at one place the longer counts.
@@ -51,12 +52,17 @@ def concepts_of(text: str) -> list[str]:
     return [concept for concept, _ in phrases_of(text)]
 
 
+def embed(text: str) -> Counter[str]:
+    """{concept: how often a text speaks of it}."""
+    return Counter(concepts_of(text))
+
+
 class Concepts(Counted):
     """An index over units (unit id, text), with the same contract as `Bm25`."""
 
-    def __init__(self, units: Iterable[tuple[str, str]]):
-        super().__init__(((unit_id, Counter(concepts_of(text))) for unit_id, text in units),
-                         lambda query: Counter(concepts_of(query)))
+    def __init__(self, units: Iterable[tuple[str, str]] | Postings):
+        vectors = units if isinstance(units, Postings) else ((unit_id, embed(text)) for unit_id, text in units)
+        super().__init__(vectors, embed)
 
     def origins(self, query: str) -> dict[str, list[str]]:
         """concept -> the phrases of the query that stand for it."""

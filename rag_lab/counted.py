@@ -20,9 +20,10 @@ class Counted(PostingIndex):
     name = "dense"
     _grid = TOP / 16   # sixteen features of the greatest weight, 1, fit into a lane
 
-    def __init__(self, units: Iterable[tuple[str, Counts]], encode: Callable[[str], Counts]):
+    def __init__(self, units: Iterable[tuple[str, Counts]] | Postings, encode: Callable[[str], Counts]):
         self.encode = encode
-        self.postings = Postings((unit_id, listed(vector), squared_norm(vector)) for unit_id, vector in units)
+        self.postings = units if isinstance(units, Postings) else Postings(
+            (unit_id, listed(vector), squared_norm(vector)) for unit_id, vector in units)
         self.ids = self.postings.ids
         self._set_live(None)
 

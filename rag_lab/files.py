@@ -84,8 +84,12 @@ def canonical_json(value) -> str:
 
 def digest(value, length: int = 16) -> str:
     """The first `length` hex digits of the SHA-256 of `value` as compact JSON with sorted keys."""
-    compact = json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
-    return text_digest(compact, length)
+    return text_digest(compact_json(value), length)
+
+
+def compact_json(value) -> str:
+    """A JSON value on one line, without white space, its keys sorted."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
 def text_digest(text: str, length: int = 16) -> str:

@@ -11,6 +11,7 @@ from typing import Callable, Iterable
 
 from .counted import Counted
 from .index import Unit
+from .postings import Postings
 from .text import terms
 
 DIMENSIONS = 512
@@ -38,10 +39,10 @@ def embed(unit_terms: Iterable[str]) -> dict[int, int]:
 class Hashed(Counted):
     """A hashed-vector index over units (unit id, terms), with the same contract as `Bm25`."""
 
-    def __init__(self, units: Iterable[Unit], analyze: Callable[[str], list[str]] = terms):
+    def __init__(self, units: Iterable[Unit] | Postings, analyze: Callable[[str], list[str]] = terms):
         self.analyze = analyze
-        super().__init__(((unit_id, embed(unit_terms)) for unit_id, unit_terms in units),
-                         lambda query: embed(analyze(query)))
+        vectors = units if isinstance(units, Postings) else ((unit_id, embed(unit_terms)) for unit_id, unit_terms in units)
+        super().__init__(vectors, lambda query: embed(analyze(query)))
 
     def origins(self, query: str) -> dict[int, list[str]]:
         """bucket -> the query terms in it. Compare them with the text: a shared bucket without a shared term is a collision."""

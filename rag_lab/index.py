@@ -10,6 +10,10 @@ from typing import Iterable, Self
 from .errors import UsageError, whole_number
 
 
+class Selection:
+    """A live set that is told by other means than a list of ids, and never changes; see `listed.PostingIndex`."""
+
+
 class LiveIndex:
     """Units (unit id, terms) under their numbers, and the set of those that are live. `Bm25` and `Hashed` build on it."""
 
@@ -28,9 +32,9 @@ class LiveIndex:
         """Where the score of a live unit comes from, in parts that sum to it; None if the unit is not live."""
         raise NotImplementedError
 
-    def over(self, live_ids: Iterable[str]) -> Self:
+    def over(self, live_ids: Iterable[str] | Selection) -> Self:
         """The same index with another live set: all statistics and candidates come from it. Unknown ids are passed over."""
-        if live_ids is self.live_ids and isinstance(live_ids, tuple):   # a tuple cannot have changed since
+        if live_ids is self.live_ids and isinstance(live_ids, (tuple, Selection)):   # it cannot have changed since
             return self
         other = object.__new__(type(self))
         other.__dict__.update(self.__dict__)   # the postings are shared, never copied

@@ -8,13 +8,14 @@ from . import rerank, retrieve
 from .analyzers import ANALYZERS
 from .bm25 import Bm25
 from .catalog import Catalog, Event, document_row
-from .chunking import CHUNKERS, Chunks, searchable
-from .corpus import Corpus, load_corpus
+from .chunking import CHUNKERS, Chunks, chunk_row, searchable
+from .corpus import Corpus, CorpusSettings, load_corpus
 from .errors import UsageError
-from .files import digest, text_digest
+from .files import digest
 from .hashed import DIMENSIONS, Hashed
 from .index import LiveIndex, Unit
 from .model import Document, Outcome, Scope, Settings, Tombstone
+from .sums import added, share, sum_digest
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
 
@@ -54,18 +55,21 @@ class Lab:
 
     def __init__(self, corpus: Corpus, qrels_path: str | None = None, seams: "Seams | None" = None,
                  cache: "ResultCache | None" = None):
-        self.settings = corpus.settings
-        self.scope = corpus.settings.scope
-        self.qrels_path = qrels_path
-        self.seams = seams
-        self.cache = cache
-        self._ranked_for: tuple = (None, 0)   # the outcome, and the revision, of which the whole rankings are kept
-        self.analyzer = ANALYZERS[corpus.settings.analyzer]
+        self._prepare(corpus.settings, qrels_path, seams, cache)
         self.catalog = Catalog(corpus.documents, corpus.settings.clock)
-        own = RERANKERS[self.settings.reranker]()
-        self.look = self._make_look(own)
-        self._own_look = own
         self._index(corpus.documents)
+
+    def _prepare(self, settings: CorpusSettings, qrels_path: str | None, seams, cache) -> None:
+        """Take what does not depend on where the documents lie."""
+        self.settings, self.scope = settings, settings.scope
+        self.qrels_path, self.seams, self.cache = qrels_path, seams, cache
+        self._ranked_for: tuple = (None, 0)   # the outcome, and the revision, of which the whole rankings are kept
+        self.analyzer = ANALYZERS[settings.analyzer]
+        self._own_look = RERANKERS[settings.reranker]()
+        self.look = self._make_look(self._own_look)
+
+    def _query_terms(self, query: str) -> list[str]:
+        return list(self.analyzer.terms(query))
 
     @property
     def docs(self) -> Mapping[str, Document]:
@@ -87,10 +91,10 @@ class Lab:
     def _index(self, documents: tuple[Document, ...]) -> None:
         """Cut and index all documents, hidden ones too; the live set decides which of them take part."""
         self.chunks = Chunks(documents, CHUNKERS[self.settings.chunker])
-        self._snapshot = [document_row(document) for document in documents]
+        self._snapshot = documents
         self._units: list[Unit] = [(chunk_id, Counter(self.analyzer.terms(searchable(chunk))))
                                    for chunk_id, chunk in self.chunks.by_id.items()]
-        self._bm25 = Bm25(self._units, self.settings.k1, self.settings.b, lambda query: list(self.analyzer.terms(query)))
+        self._bm25 = Bm25(self._units, self.settings.k1, self.settings.b, self._query_terms)
         self._dense: LiveIndex | None = None
 
     @property
@@ -109,10 +113,14 @@ class Lab:
         if self.seams and (self.seams.encoder or self.seams.retriever):
             from .seams import second_channel   # here, for few labs have one
             return second_channel(self.seams, texts.items())
+        return self._dense_over(texts.items() if self.settings.encoder == "concepts" else self._units)
+
+    def _dense_over(self, units) -> LiveIndex:
+        """The index of the corpus's own encoder over units, or over their posting lists."""
         if self.settings.encoder == "concepts":
             from .concepts import Concepts   # here, for only one corpus needs it
-            return Concepts(texts.items())
-        return Hashed(self._units, lambda query: list(self.analyzer.terms(query)))
+            return Concepts(units)
+        return Hashed(units, self._query_terms)
 
     def search(self, query: str, settings: Settings | None = None, scope: Scope | None = None, **options) -> Outcome:
         """Answer one query or refuse. `options` are the fields of `Settings`: k, pool, hybrid, rerank, threshold, ..."""
@@ -180,12 +188,15 @@ class Lab:
     def manifest(self) -> dict:
         """What the index is made of: of the documents that were indexed, whatever the catalog holds by now."""
         from . import manifest   # here, for a query does without
-        digests = {chunk_id: text_digest(searchable(chunk)) for chunk_id, chunk in self.chunks.by_id.items()}
-        encoder, dimension = ENCODERS[self.settings.encoder]()
+        content = added(share(chunk_row(chunk)) for chunk in self.chunks.by_id.values())
+        return manifest.make(sum_digest(added(share(document_row(document)) for document in self._snapshot)), sum_digest(content), len(self._snapshot),
+                             len(self.chunks.by_id), self.settings.chunker, *self._encoder(), self.settings.clock)
+
+    def _encoder(self) -> tuple[str, int | None]:
+        """(name of the encoder, dimensions) of the second channel."""
         if self.seams and self.seams.encoder:
-            encoder, dimension = self.seams.names["encoder"], None
-        return manifest.make(digest(self._snapshot), digests, len(self._snapshot), self.settings.chunker, encoder,
-                             dimension, self.settings.clock)
+            return self.seams.names["encoder"], None
+        return ENCODERS[self.settings.encoder]()
 
     def receipt(self, settings: Settings, scope: Scope, qrels_digest: str | None = None) -> dict:
         """What an outcome depends on: two outputs with equal receipts may be compared."""

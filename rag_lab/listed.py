@@ -9,7 +9,7 @@ from collections import defaultdict
 from typing import Callable, Hashable, Iterable, Mapping, Sequence
 
 from .errors import whole_number
-from .index import LiveIndex, best_first
+from .index import LiveIndex, Selection, best_first
 from .postings import KEPT_BYTES, Live, Postings, Row, counts
 
 FEW_POSTINGS = 128   # so many are scored one by one: to bound them would cost more
@@ -50,18 +50,22 @@ class PostingIndex(LiveIndex):
         """How many times a score that measure is."""
         return 1.0
 
-    def _set_live(self, live_ids: Iterable[str] | None) -> None:
+    def _set_live(self, live_ids: Iterable[str] | Selection | None) -> None:
         """Take these units as the live set, all for None; subclasses derive their statistics from it here."""
         self.live_ids = live_ids
-        self.live = Live(self.postings, None if live_ids is None else self._flags(live_ids))
-        kept = 1 + KEPT_BYTES // (1 + len(self.ids) // 8)
+        flags = None if live_ids is None else self._flags(live_ids)
+        self.live = Live(self.postings, flags, live_ids if isinstance(live_ids, Selection) else None)
+        kept = 1 + KEPT_BYTES // (1 + len(self.postings.sizes) // 8)
         self.df = functools.lru_cache(kept)(self._df)
         self._parts = functools.lru_cache(4096)(self._make_parts)
         self._plan = functools.lru_cache(kept)(self._make_plan)
-        self._pieces = functools.lru_cache(1 + KEPT_BYTES // (1 + 10 * len(self.ids)))(self._make_pieces)
+        self._pieces = functools.lru_cache(1 + KEPT_BYTES // (1 + 10 * len(self.postings.sizes)))(self._make_pieces)
 
-    def _flags(self, live_ids: Iterable[str]) -> bytes:
-        flags = bytearray(len(self.ids))
+    def _flags(self, live_ids: Iterable[str] | Selection) -> bytes | None:
+        """A byte of 0 or 1 for each unit; None if all are live."""
+        if isinstance(live_ids, Selection):
+            return live_ids.flags(self.postings)
+        flags = bytearray(len(self.postings.sizes))
         for number in map(self.postings.number, live_ids):
             if number is not None:
                 flags[number] = 1

@@ -13,14 +13,14 @@ FIELDS = ("index_id", "catalog_snapshot_id", "parser_version", "chunker_version"
 PARSER, TOKENIZER, CHUNKER_REVISION = "markdown-toml/1", "bigram/1", 1   # raised when their output changes
 
 
-def make(catalog_digest: str, chunk_digests: Mapping[str, str], documents: int, chunker: str, encoder: str,
+def make(catalog_digest: str, content_digest: str, documents: int, chunks: int, chunker: str, encoder: str,
          dimension: int | None, created_at: str | None) -> dict:
-    """The manifest of an index over these chunks (chunk id -> content digest). `created_at` is the corpus clock."""
+    """The manifest of an index. `content_digest` is the `sum_digest` of its chunks' (id, digest of what is searched)."""
     ingredients = {"catalog_snapshot_id": catalog_digest, "parser_version": PARSER,
                    "chunker_version": f"{chunker}/{CHUNKER_REVISION}", "tokenizer_version": TOKENIZER,
                    "embedding_model_id": encoder, "embedding_dimension": dimension, "distance_metric": "cosine",
-                   "document_count": documents, "chunk_count": len(chunk_digests), "created_at": created_at,
-                   "content_digest": digest(sorted(chunk_digests.items()))}
+                   "document_count": documents, "chunk_count": chunks, "created_at": created_at,
+                   "content_digest": content_digest}
     return {"index_id": digest(ingredients), **ingredients}
 
 

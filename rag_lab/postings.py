@@ -9,10 +9,10 @@ import functools
 import gc
 from collections import Counter, defaultdict
 from itertools import compress
-from typing import Hashable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Hashable, Iterable, Mapping, NamedTuple, Sequence
 
 from .bits import set_of, set_of_flags
-from .index import sorted_units
+from .index import Selection, sorted_units
 
 SMALLEST, LARGEST = 1 << 12, 1 << 15   # units of a block: a size with so many of them has blocks of its own
 SPREAD = 1.1                           # how far apart the sizes of a shared block may lie
@@ -74,12 +74,18 @@ class Postings:
         self._keep_rows()
 
     def _keep_rows(self) -> None:
-        kept = 1 + KEPT_BYTES // (1 + len(self.ids) // 8)
+        kept = 1 + KEPT_BYTES // (1 + len(self.sizes) // 8)
         self.rows_of = functools.lru_cache(kept)(self._rows_of)
 
     def list_of(self, term: Hashable) -> Sequence[int]:
         """The units that hold a term, in rising order, each as often as the term stands in it; empty if none does."""
         return self.lists.get(term, ())
+
+    def vocabulary(self, live: "Live", df: Callable[[Hashable], int]) -> int:
+        """How many different terms the live units hold. `df` would tell in how many of them a term stands."""
+        if live.everything:
+            return len(self.lists)
+        return sum(any(map(live.flags.__getitem__, units)) for units in self.lists.values())
 
     def number(self, unit_id: str) -> int | None:
         """The number of a unit; None if there is none of that id."""
@@ -121,18 +127,24 @@ def counts(units: Sequence[int]) -> dict[int, int]:
 class Live:
     """The units that take part; the others, hidden or deleted, might as well not be there."""
 
-    def __init__(self, postings: Postings, flags: bytes | None = None):
-        """`flags`: a byte of 0 or 1 for each unit; without them, all are live."""
+    def __init__(self, postings: Postings, flags: bytes | None = None, selection: Selection | None = None):
+        """`flags`: a byte of 0 or 1 for each unit; without them, all are live. `selection`: what told them, if not ids."""
+        self.selection = selection
         self.everything = flags is None or 0 not in flags
-        self.flags = bytes([1]) * len(postings.ids) if self.everything else flags
+        self.flags = bytes([1]) * len(postings.sizes) if self.everything else flags
         self.count = self.flags.count(1)
-        self.total_size = sum(postings.sizes if self.everything else compress(postings.sizes, self.flags))
-        self._blocks = postings.blocks
+        self._postings = postings
+
+    @functools.cached_property
+    def total_size(self) -> int:
+        """The sizes of the live units, summed."""
+        sizes = self._postings.sizes
+        return sum(sizes if self.everything else compress(sizes, self.flags))
 
     @functools.cached_property
     def sets(self) -> list[int]:
         """Block number -> its live units."""
-        return [set_of_flags(self.flags[block.start:block.end]) for block in self._blocks]
+        return [set_of_flags(self.flags[block.start:block.end]) for block in self._postings.blocks]
 
     def rows(self, rows: Mapping[int, tuple[Row, ...]]) -> Mapping[int, tuple[Row, ...]]:
         """The same rows with live units only; rows and blocks that have none are left away."""
