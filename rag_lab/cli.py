@@ -122,7 +122,7 @@ def _search(args: argparse.Namespace, query: str) -> dict:
 
 def _evaluate(args: argparse.Namespace) -> dict:
     from .lab import build_lab
-    from .report import evaluation_report
+    from .scores import evaluation_report
     for flag in ("show_context", "explain", "why"):
         if getattr(args, flag) not in (None, False):
             raise UsageError(f"--{flag.replace('_', '-')} goes with --query")
@@ -234,9 +234,10 @@ def _manifest(argv: list[str]) -> tuple[dict, int]:
 
 
 def _verify(argv: list[str]) -> tuple[dict, int]:
-    from . import citation
-    from .files import parse_json_object, read_text
+    from . import audit
+    from .files import read_text
     from .lab import build_lab
+    from .strict_json import parse_json_object
     parser = _parser("verify", "Check kept citations against the corpus as it is now. Exit 1 if one does not hold.")
     parser.add_argument("file", metavar="FILE", help="a citation or a search report as JSON; - reads standard input")
     parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
@@ -244,12 +245,12 @@ def _verify(argv: list[str]) -> tuple[dict, int]:
     args = _parse(parser, argv)
     text = decode(sys.stdin.buffer.read(), "standard input") if args.file == "-" else read_text(args.file)
     try:
-        kept = citation.read_citations(parse_json_object(text), args.file)
+        kept = audit.read_citations(parse_json_object(text), args.file)
     except ValueError as error:
         raise DataError([Fault(args.file, None, f"it is no JSON object: {error}", "keep what the lab printed")]) from error
     lab = build_lab(args.corpus)
     lab.scope = _scope(args, lab.scope)
-    rows = citation.audit(kept, lab.docs)
+    rows = audit.audit(kept, lab.docs)
     stale = sum(row["status"] != "holds" for row in rows)
     return {"schema": "rag_lab.verify/1", "counts": {"citations": len(rows), "hold": len(rows) - stale, "stale": stale},
             "citations": rows}, 1 if stale else 0

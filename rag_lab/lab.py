@@ -5,9 +5,9 @@ from collections import Counter
 from typing import Callable, Mapping
 
 from . import rerank, retrieve
-from .analyzers import ANALYZERS
+from .analyzers import analyzer_of
 from .bm25 import Bm25
-from .catalog import Catalog, Event, document_row
+from .catalog import Catalog, document_row
 from .chunking import CHUNKERS, Chunks, searchable
 from .corpus import Corpus, load_corpus
 from .errors import UsageError
@@ -60,7 +60,7 @@ class Lab:
         self.seams = seams
         self.cache = cache
         self._ranked_for: tuple = (None, 0)   # the outcome, and the revision, of which the whole rankings are kept
-        self.analyzer = ANALYZERS[corpus.settings.analyzer]
+        self.analyzer = analyzer_of(corpus.settings.analyzer)
         self.catalog = Catalog(corpus.documents, corpus.settings.clock)
         own = RERANKERS[self.settings.reranker]()
         self.look = self._make_look(own)
@@ -159,7 +159,7 @@ class Lab:
         """`Catalog.withdraw`: the document is out of every read path at once, and nothing is indexed anew."""
         self.catalog.withdraw(doc_id, expected_version)
 
-    def apply(self, event: Event) -> str:
+    def apply(self, event: "Event") -> str:
         """`Catalog.apply`, and index anew if it brought a document."""
         result = self.catalog.apply(event)
         if result == "applied" and event.kind == "publish":

@@ -12,9 +12,11 @@ from support import ROOT
 import rag_lab
 
 # Each module imports only from those before it.
-LAYERS = ["errors", "files", "model", "fields", "text", "analyzers", "injection", "markdown", "regions", "chunking", "corpus", "catalog", "cache", "index",
-          "bm25", "dense", "hashed", "concepts", "fusion", "rerank", "governed", "citation", "evidence", "retrieve", "loss", "seams",
-          "manifest", "trec", "evaluation", "diagnosis", "report", "lab", "ann", "cli", "experiments"]
+LAYERS = ["errors", "files", "strict_json", "model", "fields", "text", "spans", "source_code", "analyzers", "injection",
+          "markdown", "sections", "regions", "chunking", "jsonl", "corpus", "events", "catalog", "cache", "index", "bm25",
+          "dense", "hashed", "concepts", "fusion", "rerank", "governed", "citation", "audit", "evidence", "packets",
+          "retrieve", "loss", "seams", "manifest", "trec", "evaluation", "diagnosis", "report", "scores", "lab", "ann",
+          "cli", "experiments"]
 
 
 def sources() -> dict[str, ast.Module]:
