@@ -1,62 +1,36 @@
-"""By which rule does a text become terms? A corpus names one of two; both keep spans into the text as given.
+"""By which rule does a text become terms? A corpus names one of two.
 
     bigram   the rule of `text`: words and numbers whole, scripts without spaces in overlapping pairs
-    code     for source code: snake_case and camelCase split into their words, such scripts in single characters
+    code     the rule of `source_code`: snake_case and camelCase split into their words, such scripts in single characters
 
-Not a choice between good and better: pairs keep word order in Chinese that single characters lose, and `getUserName` is found
-by `user` only if names are split.
+Not a choice between good and better: pairs keep word order in Chinese that single characters lose, and `getUserName` is
+found by `user` only if names are split.
 """
-import functools
-import re
 from typing import Callable, Iterator, NamedTuple
 
-from .text import CACHED, TermSet, Token, iter_terms, spell, term_set, tokens
+from .text import TermSet, iter_terms, term_set
 
-# An acronym before a capitalised word, a word with or without its capital, a run of capitals, or a number.
-_WORD_IN_NAME = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+(?:\.\d+)*")
-
-
-def code_tokens(text: str) -> list[Token]:
-    """The terms of a text read as source code, in order, each with its span.
-
-    >>> [token.term for token in code_tokens("getUserName parse_HTTPResponse 重试 v3.2")]
-    ['get', 'user', 'name', 'parse', 'http', 'response', '重', '试', 'v', '3.2']
-    """
-    found: list[Token] = []
-    for token in tokens(text, width=1):
-        name, starts, ends = spell(text[token.start:token.end])
-        if name.isascii():
-            found += [Token(part[0].lower(), token.start + starts[part.start()], token.start + ends[part.end() - 1])
-                      for part in _WORD_IN_NAME.finditer(name)]
-        else:
-            found.append(token)
-    return found
-
-
-def code_terms(text: str) -> Iterator[str]:
-    """The terms of `code_tokens`."""
-    return (token.term for token in code_tokens(text))
-
-
-@functools.lru_cache(maxsize=CACHED)
-def code_term_set(text: str) -> frozenset[str]:
-    """The different terms of `code_tokens`, for asking whether a text holds one."""
-    return frozenset(code_terms(text))
-
+ANALYZERS = ("bigram", "code")
 
 class Analyzer(NamedTuple):
-    """One rule, in the three forms in which it is needed."""
+    """One rule, in the two forms in which a query needs it."""
 
     terms: Callable[[str], Iterator[str]]
-    tokens: Callable[[str], list[Token]]
     term_set: TermSet
 
 
-ANALYZERS = {"bigram": Analyzer(iter_terms, tokens, term_set), "code": Analyzer(code_terms, code_tokens, code_term_set)}
+def analyzer_of(name: str) -> Analyzer:
+    """The rule of this name, one of `ANALYZERS`."""
+    if name == "bigram":
+        return Analyzer(iter_terms, term_set)
+    from .source_code import code_term_set, code_terms   # here, for few corpora hold source code
+    return Analyzer(code_terms, code_term_set)
 
 
 def side_by_side(text: str) -> dict:
     """Every analyzer's tokens of one text with their spans, as a JSON document."""
+    from .source_code import code_tokens   # here, like the next, for a query needs no spans
+    from .spans import tokens
     rows = {name: [{"term": token.term, "start": token.start, "end": token.end, "text": text[token.start:token.end]}
-                   for token in analyzer.tokens(text)] for name, analyzer in ANALYZERS.items()}
+                   for token in found] for name, found in (("bigram", tokens(text)), ("code", code_tokens(text)))}
     return {"schema": "rag_lab.analyze/1", "text": text, "analyzers": rows}

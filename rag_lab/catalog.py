@@ -5,37 +5,14 @@ Not for relevance, and not for how a document reads.
 """
 import functools
 from types import MappingProxyType
-from typing import Iterable, Mapping, NamedTuple
+from typing import Iterable, Mapping
 
-from .errors import UsageError, whole_number
+from .errors import UsageError
 from .fields import version_key
 from .model import Document, Scope, Tombstone, is_instant, is_product_version
 from .sums import added, share, sum_digest
 
 RULES = ("tenant", "deleted", "status", "time", "version", "role", "principal")   # in the order in which they are tried
-
-
-class _Event(NamedTuple):
-    kind: str                          # "publish" or "withdraw"
-    doc_id: str
-    version: int                       # of the change: each change of a document has a higher one
-    document: Document | None = None   # what is published
-
-
-class Event(_Event):
-    """A change of one document, as a source announces it."""
-
-    __slots__ = ()
-
-    def __new__(cls, *fields, **named):
-        self = super().__new__(cls, *fields, **named)
-        if self.kind not in ("publish", "withdraw"):
-            raise UsageError(f"event kind is {self.kind!r}; it must be publish or withdraw")
-        whole_number("event version", self.version, 1)
-        published = self.document and (self.document.doc_id, self.document.version)
-        if published != ((self.doc_id, self.version) if self.kind == "publish" else None):
-            raise UsageError(f"event {self.kind} of {self.doc_id!r} at {self.version} carries {published}; they must agree")
-        return self
 
 
 class Live:
@@ -134,7 +111,7 @@ class Catalog:
         self._versions[document.doc_id] = document.version
         self._changed()
 
-    def apply(self, event: Event) -> str:
+    def apply(self, event: "Event") -> str:
         """Take in one change: "applied", or "stale" if the catalog already knows a later one of that document.
 
         Events may arrive in any order and more than once: the one with the highest version decides, so nothing that was
@@ -161,12 +138,14 @@ class Catalog:
 
         Raises `UsageError` if the catalog holds another version by now, or the new version is not higher.
         """
+        from .events import Event   # here, for a query changes nothing
         self._expect(document.doc_id, expected_version)
         if self.apply(Event("publish", document.doc_id, document.version, document)) == "stale":
             raise UsageError(f"version {document.version} of {document.doc_id!r} is not above {expected_version}; raise it")
 
     def withdraw(self, doc_id: str, expected_version: int) -> None:
         """Withdraw version `expected_version` of a document, or change nothing. Raises `UsageError` as `publish` does."""
+        from .events import Event
         self._expect(doc_id, expected_version)
         self.apply(Event("withdraw", doc_id, expected_version + 1))
 

@@ -8,7 +8,7 @@
 A chunk is a span: `chunk.text == document.text[chunk.start:chunk.end]`, always. Not for deciding who may read a chunk: a
 chunk has no rights of its own, the catalog is asked about its document.
 """
-from typing import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Callable, Iterable, Mapping, Sequence
 
 from .errors import UsageError, whole_number
 from .files import digest, text_digest
@@ -38,8 +38,8 @@ class Chunks:
 
 def whole(document: Document) -> tuple[Chunk, ...]:
     """The document as one chunk under the document's own id, also if its text is empty; its title is searched with it."""
-    chunk = _chunk(document, (), 1, 0, len(document.text))
-    return (chunk._replace(chunk_id=document.doc_id, prefix=f"{document.title}\n"),)
+    return (Chunk(document.doc_id, document.doc_id, (), 1, 0, len(document.text), document.text, text_digest(document.text),
+                  document.content_digest, prefix=f"{document.title}\n"),)
 
 
 def fixed_window(document: Document, width: int, overlap: int = 0) -> tuple[Chunk, ...]:
@@ -64,8 +64,9 @@ def structure(document: Document, budget: int | None = None) -> tuple[Chunk, ...
     """
     if budget is not None:
         whole_number("budget", budget, 1)
-    spans = [(path, *span) for path, block in _sections(document) for span in _within_budget(block, budget)]
-    return tuple(_chunk(document, path, ordinal, start, end) for ordinal, (path, start, end) in enumerate(spans, start=1))
+    from .sections import spans   # here, for a corpus of whole documents does without
+    return tuple(_chunk(document, path, ordinal, start, end)
+                 for ordinal, (path, start, end) in enumerate(spans(document, budget), start=1))
 
 
 def structure_with_prefix(document: Document, budget: int | None = None) -> tuple[Chunk, ...]:
@@ -115,55 +116,3 @@ def _chunk(document: Document, path: tuple[str, ...], ordinal: int, start: int, 
 CHUNKERS: dict[str, Chunker] = {   # name in corpus.toml -> strategy
     "whole": whole, "fixed": lambda document: fixed_window(document, WINDOW), "structure": structure,
     "structure_with_prefix": structure_with_prefix}
-
-
-# --- sections: blocks under their headings ----------------------------------------------------------------------------
-
-def _sections(document: Document) -> Iterator[tuple[tuple[str, ...], "Block"]]:
-    """Each block with the path of its headings; a heading only if neither block nor heading stands under it."""
-    from .markdown import blocks   # here, for a corpus of whole documents does without
-    found = blocks(document.text)
-    path: list["Block"] = []
-    for block, following in zip(found, [*found[1:], None]):
-        if block.kind == "heading":
-            path = [above for above in path if above.level < block.level] + [block]
-            if following and (following.kind != "heading" or following.level > block.level):
-                continue
-        yield tuple(above.heading for above in path if not _is_title(above, document)), block
-
-
-def _is_title(heading: "Block", document: Document) -> bool:
-    """Whether a heading repeats the title of the document, and so opens no section of its own."""
-    return heading.level == 1 and heading.heading == document.title
-
-
-def _within_budget(block: "Block", budget: int | None) -> Iterator[tuple[int, int]]:
-    """The span of a block, or those of its pieces if it is a paragraph longer than `budget`."""
-    width = budget if budget is not None and block.kind == "paragraph" else block.end - block.start
-    return ((start, min(start + width, block.end)) for start in range(block.start, block.end, width))
-
-
-# --- what a chunk still holds ---------------------------------------------------------------------------------------
-
-def facts_of(chunk: Chunk, document: Document) -> tuple[str, ...]:
-    """The ids of the document's facts whose quote stands wholly inside the chunk, in the order of the document's head.
-
-    A quote that stands several times counts in each chunk that holds one of its places whole; a place that a border cuts
-    counts in neither. Raises `UsageError` if the chunk was not cut from this state of the document.
-    """
-    if chunk.doc_id != document.doc_id or chunk.document_digest != document.content_digest:
-        raise UsageError(f"chunk {chunk.chunk_id!r} was not cut from {document.doc_id!r} as it stands; cut it anew")
-    return tuple(fact.fact_id for fact in document.facts
-                 if document.text.find(fact.quote, chunk.start, chunk.end) >= 0)
-
-
-def intact(document: Document, chunks: Iterable[Chunk], kind: str) -> tuple[int, int]:
-    """(blocks of a kind that stand whole in one of the chunks, blocks of that kind in the document)."""
-    from .markdown import blocks
-    cut = list(chunks)
-    spans = [(block.start, block.end) for block in blocks(document.text) if block.kind == kind]
-    return sum(any(_inside(span, chunk) for chunk in cut) for span in spans), len(spans)
-
-
-def _inside(span: tuple[int, int], chunk: Chunk) -> bool:
-    return chunk.start <= span[0] and span[1] <= chunk.end

@@ -4,18 +4,19 @@ A corpus is a folder of Markdown files with a TOML head between `+++` lines and 
 file of `{"_id", "title", "text"}` rows, as in BEIR; or a BEIR folder with a `corpus.jsonl`. Not for deciding who may
 read what: that is the catalog.
 """
+import functools
 import os
 import re
 from types import MappingProxyType
-from typing import Iterable, Iterator, Mapping, NamedTuple
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple
 
 from . import fields
+from .analyzers import ANALYZERS
 from .chunking import CHUNKERS
 from .errors import DataError, Fault, UsageError
-from .files import digest, has_surrogate, parse_json_object, read_lines, read_text, text_digest
+from .files import digest, has_surrogate, read_text, text_digest
 from .model import DEFAULT_POOL, THRESHOLDS, Document, Scope
 
-ANALYZERS = ("bigram", "code")
 ENCODERS = ("hashed", "concepts")
 RERANKERS = ("coverage", "governed")
 
@@ -51,7 +52,7 @@ class _Row(NamedTuple):
     place: str             # Document.path
     head: dict             # field -> value as TOML or JSON gave it
     text: str
-    lines: dict            # field -> line, where known
+    line_of: Callable[[str], int | None]   # field -> its line, where known: asked only for a field with a fault
 
 
 def load_corpus(path: str) -> Corpus:
@@ -81,7 +82,7 @@ def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: Itera
         for doc_id in dict.fromkeys([own] * isinstance(own, str) + [document.doc_id for document in made]):   # regions too
             if doc_id in homes:
                 rule = f"id {doc_id!r} stands in {homes[doc_id]} too"
-                faults.append(Fault(row.path, row.lines.get("id", row.line), rule, "give each document its own id"))
+                faults.append(Fault(row.path, row.line_of("id"), rule, "give each document its own id"))
             else:
                 homes[doc_id] = row.path if row.line is None else f"{row.path}:{row.line}"
         documents |= {document.doc_id: document for document in made}
@@ -107,28 +108,29 @@ def _read_settings(path: str, faults: list[Fault]) -> CorpusSettings:
     """The settings; each of their faults is added to `faults`, and what could be read is returned all the same."""
     try:
         source = read_text(path)
-        table, lines = _parse_toml(source, path, 0, faults), _key_lines(source, 0)
+        table = _parse_toml(source, path, 0, faults)
     except DataError as error:
         faults += error.faults
         return CorpusSettings("unreadable")
+    line_of = functools.partial(_line_of, source, 0)
     sections = {name: table.pop(name, {}) for name in _TABLES}
-    values = _read_fields(table, _SETTINGS, path, None, lines, faults)
+    values = _read_fields(table, _SETTINGS, path, line_of, faults)
     read = {}
     for name, readers in _TABLES.items():
         if isinstance(sections[name], dict):
-            inside = {key.removeprefix(f"{name}."): line for key, line in lines.items() if key.startswith(f"{name}.")}
-            read[name] = _read_fields(sections[name], readers, path, None, inside, faults)
+            inside = functools.partial(_line_of, source, 0, table=f"{name}.")
+            read[name] = _read_fields(sections[name], readers, path, inside, faults)
         else:
-            faults.append(Fault(path, lines.get(name), f"{name} is not a table", f"write it under [{name}]"))
+            faults.append(Fault(path, line_of(name), f"{name} is not a table", f"write it under [{name}]"))
     if "name" not in table:
         faults.append(Fault(path, None, "name is missing", 'write name = "..."'))
     missing = [name for name in ("tenant", "roles") if isinstance(sections["scope"], dict) and name not in sections["scope"]]
     if missing:
-        faults.append(Fault(path, lines.get("scope"), f"[scope] lacks {' and '.join(missing)}",
+        faults.append(Fault(path, line_of("scope"), f"[scope] lacks {' and '.join(missing)}",
                             "say for whom the command line asks"))
     query = {name: value for name, value in read.get("retrieval", {}).items() if name in _QUERY}
     if query.get("pool", DEFAULT_POOL) < query.get("k", 1):
-        line = lines.get("retrieval.pool", lines.get("retrieval.k"))
+        line = line_of("retrieval.pool") or line_of("retrieval.k")
         faults.append(Fault(path, line, "pool is below k", "let it hold at least k"))
     if "clock" in values:
         values["clock"] = values["clock"].isoformat()
@@ -168,7 +170,8 @@ def _markdown_rows(root: str, name: str, faults: list[Fault]) -> list[_Row]:
 def _markdown_files(root: str, faults: list[Fault]) -> list[str]:
     """The paths of the Markdown files below a folder, hidden ones aside; a folder that cannot be read is a fault."""
     def unreadable(error: OSError) -> None:
-        faults.append(Fault(error.filename, None, f"the folder cannot be read ({error.strerror})", "allow it, or move it away"))
+        rule = f"the folder cannot be read ({error.strerror})"
+        faults.append(Fault(error.filename, None, rule, "allow it, or move it away"))
 
     found = []
     for folder, below, names in os.walk(root, onerror=unreadable):
@@ -192,36 +195,14 @@ def _split_head(source: str, path: str, place: str, faults: list[Fault]) -> _Row
     text = text.strip("\n").rstrip()
     if not text:
         raise DataError([Fault(path, before.count("\n") + 3, "there is no text after the head", "write the text")])
-    return _Row(path, None, place, _parse_toml(before, path, 1, faults), text, _key_lines(before, 1))
+    return _Row(path, None, place, _parse_toml(before, path, 1, faults), text, functools.partial(_line_of, before, 1))
 
 
 def _jsonl_rows(path: str, name: str, faults: list[Fault]) -> list[_Row]:
-    rows = []
-    if has_surrogate(path):
-        raise DataError([Fault(path, None, "the name of the file is not UTF-8", "rename the file")])
-    for number, line in read_lines(path):
-        try:
-            head = parse_json_object(line)
-        except ValueError as error:
-            faults.append(Fault(path, number, f"the row cannot be read: {error}", "write one JSON object a line"))
-            continue
-        text = head.pop("text", None)
-        if not isinstance(text, str):
-            faults.append(Fault(path, number, f"text is {text!r}, not a string", 'write "text": "..."'))
-            continue
-        if "_id" in head and "id" in head:
-            faults.append(Fault(path, number, "_id and id both stand in the row", "keep one of them"))
-            continue
-        if "_id" in head:
-            head["id"] = head.pop("_id")
-        if head.get("title") == "":
-            head["title"] = None
-        if isinstance(head.get("metadata"), dict):
-            del head["metadata"]   # BEIR rows carry one; nothing in it governs anything
-        rows.append(_Row(path, number, f"{name}/{os.path.basename(path)}", head, text, {}))
-    if not rows and not faults:
-        faults.append(Fault(path, None, "the file is empty", "write one JSON object a line"))
-    return rows
+    from .jsonl import read_rows   # here, for a folder of Markdown does without
+    place = f"{name}/{os.path.basename(path)}"
+    return [_Row(path, number, place, head, text, lambda field, number=number: number)
+            for number, head, text in read_rows(path, faults)]
 
 
 def _parse_toml(source: str, path: str, lines_before: int, faults: list[Fault]) -> dict:
@@ -241,33 +222,32 @@ def _parse_toml(source: str, path: str, lines_before: int, faults: list[Fault]) 
     return table
 
 
-def _key_lines(source: str, lines_before: int) -> dict[str, int]:
-    """field, or table.field within a table -> line of its first `field =` or `[table]`."""
-    found: dict[str, int] = {}
-    table = ""
+def _line_of(source: str, lines_before: int, field: str, table: str = "") -> int | None:
+    """The line of the first `field =` or `[field]`; `table` is "bm25." for a field of [bm25]. None if there is none."""
+    within = ""
     for number, line in enumerate(source.split("\n"), start=1 + lines_before):
         match = re.match(r"\s*(?:\[+\s*([\w-]+)\s*\]+|[\"']?([\w-]+)[\"']?\s*=)", line)
         if match and match[1]:
-            table = f"{match[1]}."
-        if match:
-            found.setdefault(match[1] or table + match[2], number)
-    return found
+            within = f"{match[1]}."
+        if match and (match[1] or within + match[2]) == table + field:
+            return number
+    return None
 
 
 # --- rows into documents --------------------------------------------------------------------------------------------
 
-def _read_fields(table: dict, readers: dict, path: str, line: int | None, lines: dict, faults: list[Fault]) -> dict:
+def _read_fields(table: dict, readers: dict, path: str, line_of: Callable, faults: list[Fault]) -> dict:
     """The fields of `table` that can be read; unknown and unreadable ones become faults."""
     values = {}
     for name, value in table.items():
-        where = lines.get(name, line)
         if name not in readers:
-            faults.append(Fault(path, where, f"{name!r} is no field", f"remove it; the fields are {', '.join(readers)}"))
+            remedy = f"remove it; the fields are {', '.join(readers)}"
+            faults.append(Fault(path, line_of(name), f"{name!r} is no field", remedy))
             continue
         try:
             values[name] = readers[name](value)
         except fields.BadField as error:
-            faults.append(Fault(path, where, f"{name}: {error.rule}", error.remedy))
+            faults.append(Fault(path, line_of(name), f"{name}: {error.rule}", error.remedy))
     return values
 
 
@@ -275,11 +255,11 @@ def _documents(row: _Row, settings: CorpusSettings, faults: list[Fault]) -> tupl
     """The document of one row, and one for each of its regions; none if it has a fault."""
     before = len(faults)
     head = {name: value for name, value in row.head.items() if value is not None}   # JSON null: not said
-    values = _read_fields(head, fields.MARKDOWN_HEAD, row.path, row.line, row.lines, faults)
+    values = _read_fields(head, fields.MARKDOWN_HEAD, row.path, row.line_of, faults)
     for name in ("id",) if row.line else ("id", "title"):
         if name not in head:
             faults.append(Fault(row.path, row.line or 1, f"{name} is missing", f'write {name} = "..."'))
-    faults += [Fault(row.path, row.lines.get(name, row.line), f"{name}: {rule}", remedy)
+    faults += [Fault(row.path, row.line_of(name), f"{name}: {rule}", remedy)
                for name, rule, remedy in _contradictions(values, row.text)]
     if len(faults) > before:
         return ()
@@ -294,7 +274,7 @@ def _documents(row: _Row, settings: CorpusSettings, faults: list[Fault]) -> tupl
     try:
         return project(document, parts)
     except BadRegion as error:
-        faults.append(Fault(row.path, row.lines.get("regions", row.line), f"regions: {error}",
+        faults.append(Fault(row.path, row.line_of("regions"), f"regions: {error}",
                             "name each heading as it stands, and keep every quote inside or outside"))
         return ()
 

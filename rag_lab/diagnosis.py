@@ -15,8 +15,9 @@ from typing import Callable, Collection, Iterable, Iterator, Mapping, NamedTuple
 from .catalog import applies_to
 from .errors import DataError, Fault, UsageError, whole_number
 from .fields import version_key
-from .files import parse_json_object, read_text
+from .files import read_text
 from .model import Candidate, Document, Outcome, Preference, Scope, is_name, is_product_version
+from .strict_json import parse_json_object
 from .text import sentences
 
 VERDICTS = ("none", "composer", "recall", "ranking")

@@ -1,18 +1,12 @@
 """Is what was found enough to answer, or does the lab keep silent, and why?
 
-Two ways to decide. Of a plain question the best support is compared with the threshold; scores of BM25, of cosines and of
-fusion are not on one scale and never are. Of a question whose required facts are known, the chunks that may be evidence
-become a packet, and the packet decides: every fact covered, some, or none. Refusing is an answer of its own: it names its
-reason and shows what came closest. Not for meaning: that a quote stands in a chunk was annotated by a person.
+The best support is compared with the threshold; scores of BM25, of cosines and of fusion are not on one scale and never
+are. Refusing is an answer of its own: it names its reason and shows what came closest. Of a question whose required facts
+are known, a packet decides: see `packets`.
 """
-from typing import Iterable, Mapping, NamedTuple, Sequence
+from typing import Sequence
 
-from .chunking import facts_of, version_range
-from .errors import UsageError
-from .files import digest
-from .injection import no_evidence
-from .model import Chunk, Document
-from .text import tokens, unspaced
+from .text import terms, unspaced
 
 EMPTY_CORPUS = "empty_corpus"                    # the scope sees no document
 EMPTY_QUERY = "empty_query"                      # the query holds no usable term
@@ -24,7 +18,7 @@ def decide(query: str, live_count: int, supports: Sequence[float], threshold: fl
     """("answer", None), or ("refuse", reason). `supports` are those of the candidates that would be returned."""
     if live_count == 0:
         return "refuse", EMPTY_CORPUS
-    found = tokens(query)
+    found = terms(query)
     if not found:
         return "refuse", EMPTY_QUERY
     if not supports or max(supports) < threshold:
@@ -33,98 +27,5 @@ def decide(query: str, live_count: int, supports: Sequence[float], threshold: fl
     return "answer", None
 
 
-def _only_lone_characters(found) -> bool:
-    return all(len(token.term) == 1 and unspaced(token.term) for token in found)
-
-
-# --- packets: which facts does the evidence cover -------------------------------------------------------------------
-
-class ChunkCitation(NamedTuple):
-    """Where a piece of evidence stands, precisely enough to find it again or to see that it has changed."""
-
-    label: str                       # C1, C2, ...
-    doc_id: str
-    chunk_id: str
-    product_versions: str            # that the document speaks of
-    heading_path: tuple[str, ...]
-    start: int                       # span in the document: code points from 0, half-open
-    end: int
-    content_digest: str              # of the chunk
-    document_digest: str
-    fact_ids: tuple[str, ...]        # facts whose quote stands whole in the chunk
-
-
-class EvidencePacket(NamedTuple):
-    """What may be said, and what is missing."""
-
-    citations: tuple[ChunkCitation, ...]
-    chunks: tuple[Chunk, ...]               # the text behind each citation: the whole answer context, and nothing else
-    left_out: tuple[tuple[str, str], ...]   # (chunk id, reason) of those that may be no evidence
-    present_fact_ids: tuple[str, ...]       # in the order in which they are required
-    missing_fact_ids: tuple[str, ...]
-
-    @property
-    def digest(self) -> str:
-        """A digest of what an answer may rest on."""
-        return digest([self.citations, self.present_fact_ids, self.missing_fact_ids])
-
-
-def build_packet(chunks: Iterable[Chunk], documents: Mapping[str, Document], required: Sequence[str]) -> EvidencePacket:
-    """The packet of the chunks that retrieval returned, in their order. A fact counts only for the chunk that holds its words."""
-    found = list(chunks)
-    reasons = [no_evidence(chunk, documents[chunk.doc_id]) for chunk in found]
-    admitted = tuple(chunk for chunk, reason in zip(found, reasons) if reason is None)
-    left_out = tuple((chunk.chunk_id, reason) for chunk, reason in zip(found, reasons) if reason is not None)
-    citations = tuple(_cite(f"C{number}", chunk, documents[chunk.doc_id]) for number, chunk in enumerate(admitted, start=1))
-    covered = {fact_id for citation in citations for fact_id in citation.fact_ids}
-    return EvidencePacket(citations, admitted, left_out, tuple(one for one in required if one in covered),
-                          tuple(one for one in required if one not in covered))
-
-
-def _cite(label: str, chunk: Chunk, document: Document) -> ChunkCitation:
-    return ChunkCitation(label, chunk.doc_id, chunk.chunk_id, version_range(document), chunk.heading_path, chunk.start,
-                         chunk.end, chunk.content_digest, chunk.document_digest, facts_of(chunk, document))
-
-
-# --- the scripted answer --------------------------------------------------------------------------------------------
-
-class Claim(NamedTuple):
-    """A sentence that a person wrote beforehand, and the fact that must be covered for it to be said."""
-
-    text: str
-    fact_id: str
-
-
-class BoundClaim(NamedTuple):
-    """A claim with the labels of the citations that support it; never without one."""
-
-    text: str
-    fact_id: str
-    citations: tuple[str, ...]
-
-
-class Decision(NamedTuple):
-    """What may be answered: "answer" with its claims, "partial" or "abstain" with what is missing."""
-
-    status: str
-    claims: tuple[BoundClaim, ...]
-    missing_fact_ids: tuple[str, ...]
-
-
-def answer(packet: EvidencePacket, claims: Sequence[Claim]) -> Decision:
-    """The decision over a packet. Claims are said only when every required fact is covered, each bound to its citations.
-
-    Raises `UsageError` for a claim whose fact the packet does not cover: the script promises what it was not asked for.
-    """
-    if not packet.present_fact_ids:
-        return Decision("abstain", (), packet.missing_fact_ids)
-    if packet.missing_fact_ids:
-        return Decision("partial", (), packet.missing_fact_ids)
-    return Decision("answer", tuple(_bind(claim, packet) for claim in claims), ())
-
-
-def _bind(claim: Claim, packet: EvidencePacket) -> BoundClaim:
-    labels = tuple(citation.label for citation in packet.citations if claim.fact_id in citation.fact_ids)
-    if not labels:
-        raise UsageError(f"claim {claim.text!r} rests on {claim.fact_id!r}, which is not covered; require the fact too")
-    return BoundClaim(claim.text, claim.fact_id, labels)
+def _only_lone_characters(found: Sequence[str]) -> bool:
+    return all(len(term) == 1 and unspaced(term) for term in found)

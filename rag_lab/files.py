@@ -1,8 +1,7 @@
 """How do bytes become text, and text bytes? One rule for every file that the lab reads or writes.
 
-Reading: UTF-8 only, a byte order mark is dropped, CRLF and CR become LF, lines end at LF and nowhere else. JSON is read
-strictly: no repeated key, no NaN, no lone surrogate. Writing: UTF-8 with LF, to a temporary file that then takes the
-place of the old one, so that a reader never sees half a file.
+Reading: UTF-8 only, a byte order mark is dropped, CRLF and CR become LF, lines end at LF and nowhere else. Writing: UTF-8
+with LF, to a temporary file that then takes the place of the old one, so that a reader never sees half a file.
 """
 import hashlib
 import json
@@ -42,19 +41,6 @@ def read_lines(path: str) -> list[tuple[int, str]]:
     return [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
 
 
-def parse_json_object(line: str) -> dict:
-    """One JSON object, read strictly; `ValueError` says which rule it breaks."""
-    try:
-        value = json.loads(line, object_pairs_hook=_unique_keys, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError("it nests too deeply") from error
-    if not isinstance(value, dict):
-        raise ValueError("it is not a JSON object")
-    if has_surrogate(json.dumps(value, ensure_ascii=False)):
-        raise ValueError("it holds a lone surrogate (\\ud800 to \\udfff), which no UTF-8 file can hold")
-    return value
-
-
 def has_surrogate(text: str) -> bool:
     """Whether `text` holds a code point that cannot be written as UTF-8."""
     try:
@@ -62,19 +48,6 @@ def has_surrogate(text: str) -> bool:
     except UnicodeEncodeError:
         return True
     return False
-
-
-def _unique_keys(pairs):
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"key {twice!r} stands twice")
-    return found
-
-
-def _no_constant(name):
-    raise ValueError(f"{name} is not a number that JSON has")
 
 
 def canonical_json(value) -> str:

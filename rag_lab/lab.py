@@ -5,9 +5,9 @@ from collections import Counter
 from typing import Callable, Mapping
 
 from . import rerank, retrieve
-from .analyzers import ANALYZERS
+from .analyzers import analyzer_of
 from .bm25 import Bm25
-from .catalog import Catalog, Event, document_row
+from .catalog import Catalog, document_row
 from .chunking import CHUNKERS, Chunks, chunk_row, searchable
 from .corpus import Corpus, CorpusSettings, load_corpus
 from .errors import UsageError
@@ -64,7 +64,7 @@ class Lab:
         self.settings, self.scope = settings, settings.scope
         self.qrels_path, self.seams, self.cache = qrels_path, seams, cache
         self._ranked_for: tuple = (None, 0)   # the outcome, and the revision, of which the whole rankings are kept
-        self.analyzer = ANALYZERS[settings.analyzer]
+        self.analyzer = analyzer_of(settings.analyzer)
         self._own_look = RERANKERS[settings.reranker]()
         self.look = self._make_look(self._own_look)
 
@@ -167,7 +167,7 @@ class Lab:
         """`Catalog.withdraw`: the document is out of every read path at once, and nothing is indexed anew."""
         self.catalog.withdraw(doc_id, expected_version)
 
-    def apply(self, event: Event) -> str:
+    def apply(self, event: "Event") -> str:
         """`Catalog.apply`, and index anew if it brought a document."""
         result = self.catalog.apply(event)
         if result == "applied" and event.kind == "publish":

@@ -6,7 +6,8 @@ meet: an index whose manifest differs in one ingredient is refused, not repaired
 from typing import Mapping
 
 from .errors import DataError, Fault
-from .files import digest, parse_json_object, read_text
+from .files import digest, read_text
+from .strict_json import parse_json_object
 
 FIELDS = ("index_id", "catalog_snapshot_id", "parser_version", "chunker_version", "tokenizer_version", "embedding_model_id",
           "embedding_dimension", "distance_metric", "document_count", "chunk_count", "created_at", "content_digest")

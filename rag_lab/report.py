@@ -1,13 +1,11 @@
-"""How does an outcome look on paper? One JSON layout for each kind, keys in a fixed order, none ever missing.
+"""How does an outcome look on paper? One JSON layout, keys in a fixed order, none ever missing.
 
-`SEARCH` and `EVALUATION` name the layouts; a change of keys changes the number. Scores are rounded here and nowhere
+`SEARCH` names the layout; a change of keys changes the number. Scores are rounded here and nowhere
 before: four decimals, six in an explanation, so that its parts can be summed by hand.
 """
 from .model import Citation, Hit, Outcome, Settings
 
 SEARCH = "rag_lab.search/1"
-EVALUATION = "rag_lab.evaluation/1"
-UNMEASURED = ("faithfulness", "citation_precision", "citation_recall")   # they need a judge of meaning
 
 
 def rounded(value, digits: int = 4):
@@ -87,38 +85,3 @@ def hit_block(hit: Hit) -> dict:
 def citation_block(citation: Citation) -> dict:
     """A citation; the keys and their order are the chapter's."""
     return citation._asdict()
-
-
-def evaluation_report(evaluation: "Evaluation") -> dict:
-    """The JSON document of one evaluation."""
-    return {
-        "schema": EVALUATION,
-        "settings": settings_block(evaluation.settings),
-        "macro": rounded(evaluation.macro),
-        "counts": evaluation.counts,
-        "losses": evaluation.losses,
-        "channel_losses": evaluation.channel_losses,
-        "gain": "exponential",
-        "unmeasured": dict.fromkeys(UNMEASURED),
-        "queries": [query_block(result) for result in evaluation.queries],
-        "receipt": evaluation.receipt,
-    }
-
-
-def query_block(result: "QueryResult") -> dict:
-    """One judged query."""
-    return {
-        "query_id": result.query.query_id,
-        "query": result.query.text,
-        "kind": result.query.kind,
-        "relevant": list(result.relevant),
-        "returned": list(result.returned),
-        "recall": rounded(result.recall),
-        "rr": rounded(result.reciprocal_rank),
-        "ndcg": rounded(result.ndcg),
-        "citation_relevance": result.citation_relevance,
-        "lost": [{"doc_id": lost.doc_id, "stage": lost.stage} for lost in result.fates],
-        "refused": result.refused,
-        "reason": result.reason,
-        "best_support": round(result.best_support, 4),
-    }

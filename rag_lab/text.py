@@ -1,7 +1,7 @@
-"""Which terms does a text hold, and where exactly do they stand in it?
+"""Which terms does a text hold?
 
-One rule serves documents and queries, so that text pasted from a document finds its source. Every token keeps its span
-in the text as it was given: half-open, in code points. Nothing here stems, translates or knows a dictionary.
+One rule serves documents and queries, so that text pasted from a document finds its source. Nothing here stems, translates
+or knows a dictionary. Where the terms stand in the text as it was given: see `spans`.
 
     fold       compatibility forms (NFKC) and letter case made equal; what cannot be seen is dropped
     classify   each folded character gets a class: letter, digit, Han, kana, Hangul, symbol ...
@@ -11,19 +11,10 @@ import functools
 import re
 import unicodedata
 from bisect import bisect_right
-from typing import Callable, Iterator, NamedTuple
-
+from typing import Callable, Iterator
 
 LONGEST_CLUSTER = 32   # a letter with more accents than any language has is cut: ordering them takes quadratic time
 CACHED = 8192   # texts whose terms, sentences and squeezed form are kept: an evaluation meets the same ones again and again
-
-
-class Token(NamedTuple):
-    """A term and its span [start, end) in the original text, in code points."""
-
-    term: str
-    start: int
-    end: int
 
 
 # --- fold: what shall compare equal ---------------------------------------------------------------------------------
@@ -36,7 +27,8 @@ _INVISIBLE = frozenset(  # dropped like the format characters (category Cf): gra
 _JOIN = "\uffff"  # a code point that no text may hold: stands for "this character belongs to the one before"
 
 
-def _invisible(char: str) -> bool:
+def invisible(char: str) -> bool:
+    """Whether a character cannot be seen, and so takes no part in comparing."""
     return unicodedata.category(char) == "Cf" or ord(char) in _INVISIBLE
 
 
@@ -46,11 +38,12 @@ def _joins(char: str) -> bool:
     return unicodedata.category(first)[0] == "M" or 0x1161 <= ord(first) <= 0x11FF
 
 
-def _fold_cluster(cluster: str) -> str:
+def fold_cluster(cluster: str) -> str:
+    """The folded form of one of the `clusters` of a text."""
     folded, before = cluster, None
     while folded != before:   # once is enough for most; a few characters fold into what folds again
         before = folded
-        seen = "".join(char for char in folded if not _invisible(char))
+        seen = "".join(char for char in folded if not invisible(char))
         folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", seen).casefold()).translate(_DASHES)
     return folded
 
@@ -60,7 +53,7 @@ class _FoldTable(dict):
 
     def __missing__(self, point: int) -> str:
         char = chr(point)
-        folded = "" if _invisible(char) else _JOIN if _joins(char) else _fold_cluster(char)
+        folded = "" if invisible(char) else _JOIN if _joins(char) else fold_cluster(char)
         self[point] = folded
         return folded
 
@@ -72,11 +65,11 @@ def fold(text: str) -> str:
     """The form in which two texts are compared: NFKC, casefolded, dashes alike, invisible characters gone."""
     folded = text.translate(_FOLD)
     if _JOIN in folded:
-        return "".join(_fold_cluster(text[start:end]) for start, end in _clusters(text))
+        return "".join(fold_cluster(text[start:end]) for start, end in clusters(text))
     return folded
 
 
-def _clusters(text: str) -> Iterator[tuple[int, int]]:
+def clusters(text: str) -> Iterator[tuple[int, int]]:
     """Spans of the smallest pieces that fold independently: a character with all that fuses with it.
 
     What cannot be seen does not keep an accent from its letter; where nothing fuses it stands in no span.
@@ -92,29 +85,6 @@ def _clusters(text: str) -> Iterator[tuple[int, int]]:
             start, end = at, at + 1
     if end > start:
         yield start, end
-
-
-def _fold_with_spans(text: str) -> tuple[str, list[int], list[int]]:
-    """(folded text, starts, ends): folded character i comes from text[starts[i]:ends[i]]."""
-    pieces, starts, ends = [], [], []
-    for start, end in _clusters(text):
-        piece = _fold_cluster(text[start:end])
-        pieces.append(piece)
-        starts += [start] * len(piece)
-        ends += [end] * len(piece)
-    return "".join(pieces), starts, ends
-
-
-def spell(text: str) -> tuple[str, list[int], list[int]]:
-    """(the text in NFKC form without what cannot be seen, its case kept; starts; ends) as in `_fold_with_spans`."""
-    pieces, starts, ends = [], [], []
-    for start, end in _clusters(text):
-        seen = "".join(char for char in text[start:end] if not _invisible(char))
-        piece = unicodedata.normalize("NFKC", seen)
-        pieces.append(piece)
-        starts += [start] * len(piece)
-        ends += [end] * len(piece)
-    return "".join(pieces), starts, ends
 
 
 # --- classify: what kind of character is it -------------------------------------------------------------------------
@@ -168,13 +138,14 @@ _RUN = re.compile(r"9++(?:\.9++)++|(?:a[am]*+|9++(?!\.9))++|H++|K++|G++|B++|Y++|
 
 # --- tokens ---------------------------------------------------------------------------------------------------------
 
-def _token_spans(folded: str, width: int = 2) -> Iterator[tuple[int, int]]:
+def token_spans(folded: str, width: int = 2) -> Iterator[tuple[int, int]]:
     """Spans of the tokens in folded text, in order; those of scripts without spaces hold `width` characters."""
     classes = folded.translate(_CLASS)
     for run in _RUN.finditer(classes):
         start, end = run.span()
         if classes[start] in _PAIRED and end - start > width:
-            yield from ((at, at + width) for at in range(start, end - width + 1))
+            for at in range(start, end - width + 1):
+                yield at, at + width
         else:
             yield start, end
 
@@ -182,7 +153,7 @@ def _token_spans(folded: str, width: int = 2) -> Iterator[tuple[int, int]]:
 def iter_terms(text: str) -> Iterator[str]:
     """The terms of a text in order, repeats kept, one at a time: a long text need not be held as a list."""
     folded = fold(text)
-    return (folded[start:end] for start, end in _token_spans(folded))
+    return (folded[start:end] for start, end in token_spans(folded))
 
 
 def terms(text: str) -> list[str]:
@@ -192,16 +163,6 @@ def terms(text: str) -> list[str]:
     ['p0', '故障', '障响', '响应', 'v', '3.2']
     """
     return list(iter_terms(text))
-
-
-def tokens(text: str, width: int = 2) -> list[Token]:
-    """The terms of a text in order, each with its span in the text as given; `width` as in `_token_spans`.
-
-    >>> tokens("５㎏ 猫")
-    [Token(term='5kg', start=0, end=2), Token(term='猫', start=3, end=4)]
-    """
-    folded, starts, ends = _fold_with_spans(text)
-    return [Token(folded[start:end], starts[start], ends[end - 1]) for start, end in _token_spans(folded, width)]
 
 
 def unspaced(term: str) -> bool:

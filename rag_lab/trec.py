@@ -8,7 +8,8 @@ import re
 from typing import Callable, Mapping, NamedTuple
 
 from .errors import DataError, Fault
-from .files import digest, parse_json_object, read_lines
+from .files import digest, read_lines
+from .strict_json import parse_json_object
 
 _WHOLE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
 LARGEST_GRADE = 1000   # 2^grade must be a number that can be printed

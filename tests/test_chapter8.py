@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 from support import ROOT
 
-from rag_lab import DataError, UsageError, build_lab, chunking, trec
+from rag_lab import DataError, UsageError, build_lab, packets, trec
 from rag_lab.experiments import chapter8, rag_evidence
 from rag_lab.experiments.worked_scores import worked_scores
 from rag_lab.report import rounded
@@ -125,7 +125,7 @@ def test_every_quote_stands_in_one_chunk_of_its_document_whole():
     lab = build_lab("starboat")
     for document in NOW_DOCUMENTS:
         held = {fact for chunk in lab.chunks.by_id.values() if chunk.doc_id == document.doc_id
-                for fact in chunking.facts_of(chunk, document)}
+                for fact in packets.facts_of(chunk, document)}
         assert held == {fact.fact_id for fact in document.facts}
 
 

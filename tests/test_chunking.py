@@ -4,10 +4,12 @@ from support import document
 from test_markdown import random_markdown
 
 from rag_lab import UsageError, build_lab
-from rag_lab.chunking import (CHUNKERS, Chunks, context_prefix, facts_of, fixed_window, intact, searchable, structure,
-                              structure_with_prefix, version_range, whole)
+from rag_lab.chunking import (CHUNKERS, Chunks, context_prefix, fixed_window, searchable, structure, structure_with_prefix,
+                              version_range, whole)
 from rag_lab.markdown import blocks
 from rag_lab.model import Fact
+from rag_lab.packets import facts_of
+from rag_lab.sections import intact
 
 GUIDE = build_lab("starboat").docs["migration-2x-to-3.2"]
 STRATEGIES = {**CHUNKERS, "narrow": lambda one: fixed_window(one, 7, 3), "budget": lambda one: structure(one, 5)}
@@ -210,52 +212,6 @@ def test_a_prefix_alters_neither_text_nor_span_nor_id_nor_digest(seed):
 
 def test_what_is_searched_of_a_plain_chunk_is_its_headings_and_its_text_on_lines_of_their_own():
     assert searchable(structure(doc("# 甲\n## 乙\n一"))[0]) == "甲\n乙\n一"
-
-
-# --- facts ------------------------------------------------------------------------------------------------------------
-
-def test_a_quote_that_a_border_cuts_counts_in_neither_chunk():
-    given = doc("一二三四五六", "三四")
-    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3)] == [(), ()]
-
-
-def test_a_quote_that_ends_at_a_border_is_whole():
-    given = doc("一二三四五六", "一二三", "四五六")
-    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3)] == [("f1",), ("f2",)]
-
-
-def test_an_overlap_as_long_as_the_quote_less_one_saves_it():
-    given = doc("一二三四五六", "三四")
-    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3, 1)] == [(), ("f1",), ()]   # 一二三, 三四五, 五六
-
-
-def test_a_quote_that_stands_several_times_counts_in_each_chunk_that_holds_it_whole():
-    given = doc("甲乙丙甲乙丙", "甲乙")
-    assert [facts_of(chunk, given) for chunk in fixed_window(given, 4)] == [("f1",), ()]   # 甲乙丙甲, 乙丙
-    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3)] == [("f1",), ("f1",)]
-
-
-def test_facts_stand_in_the_order_of_the_head():
-    given = doc("乙甲", "甲", "乙")
-    assert facts_of(structure(given)[0], given) == ("f1", "f2")
-
-
-def test_words_of_the_prefix_or_of_a_heading_make_no_fact():
-    given = document("d", "## 甲\n\n一", title="题", facts=(Fact("f1", "甲"),))
-    assert facts_of(structure_with_prefix(given)[0], given) == ()
-
-
-def test_a_chunk_of_another_state_or_document_is_refused():
-    given = doc("一二", "一")
-    for other in (given._replace(content_digest="0" * 16), given._replace(doc_id="e")):
-        with pytest.raises(UsageError, match="cut it anew"):
-            facts_of(structure(given)[0], other)
-
-
-def test_blocks_that_stand_whole_in_a_chunk_are_counted():
-    given = doc("```\nab\n```\n\n```\ncdefgh\n```")   # 0..10 and 12..26
-    assert intact(given, fixed_window(given, 12), "code") == (1, 2)
-    assert intact(given, structure(given), "code") == (2, 2) and intact(given, structure(given), "table") == (0, 0)
 
 
 # --- the migration guide of chapter 8 ---------------------------------------------------------------------------------

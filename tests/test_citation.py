@@ -1,5 +1,4 @@
 """Citations: the span that is chosen, that it holds, that an edit is noticed, and that offsets are code points."""
-import json
 import random
 import shutil
 import subprocess
@@ -7,9 +6,10 @@ import subprocess
 import pytest
 
 from rag_lab import Citation
-from rag_lab.citation import CONTEXT_WIDTH, Anchor, choose, cite, context, reanchor, verify
+from rag_lab.citation import CONTEXT_WIDTH, choose, cite, context, verify
 from rag_lab.files import canonical_json, decode, text_digest
-from rag_lab.text import terms, tokens
+from rag_lab.spans import tokens
+from rag_lab.text import terms
 from support import document, lab_of
 
 MEETING = document("d", "会议😀在周三")
@@ -161,67 +161,6 @@ def test_b028_an_edit_elsewhere_that_moves_the_quote_makes_it_stale_too():
 def test_b029_line_ends_of_the_file_change_neither_span_nor_hash():
     lf, crlf = [document("d", decode(data, "f")) for data in (b"one.\ntwo.\n", b"one.\r\ntwo.\r\n")]
     assert choose(lf, ["two"]) == choose(crlf, ["two"]) and lf.content_digest == crlf.content_digest
-
-
-# --- reanchor -----------------------------------------------------------------------------------------------------------
-
-def edited(text: str, **fields):
-    return document("d", text, **{"version": 4, **fields})
-
-
-def test_a_quote_that_moved_gets_its_new_span_and_version():
-    anchor = reanchor(QUOTE, edited("补充。甲方同意。乙方同意。"))
-    assert anchor == Anchor("moved", QUOTE._replace(version=4, start=8, end=13), (8,))   # 5 + 3
-    assert verify(anchor.citation, edited("补充。甲方同意。乙方同意。")) is None
-
-
-def test_a_quote_that_stayed_is_unchanged_in_the_new_version():
-    assert reanchor(QUOTE, edited("甲方反对。乙方同意。")) == Anchor("unchanged", QUOTE._replace(version=4), (5,))
-
-
-def test_b028_a_rewritten_quote_is_invalid_and_never_moved():
-    assert reanchor(QUOTE, edited("甲方同意。乙方反对。")) == Anchor("invalid", None, ())
-
-
-@pytest.mark.parametrize("text", ["乙方 同意。", "乙方同意", "乙 方同意。", "乙方同意．", "乙方同\u200b意。", ""])
-def test_b028_a_quote_that_only_looks_alike_is_not_taken_for_it(text):
-    assert reanchor(QUOTE, edited(text)).status == "invalid"
-
-
-def test_a_quote_that_stands_several_times_is_ambiguous():
-    assert reanchor(QUOTE, edited("乙方同意。乙方同意。")) == Anchor("ambiguous", None, (0, 5))
-
-
-def test_matches_that_overlap_are_all_counted():
-    one = document("d", "哈哈。")
-    assert reanchor(cite(one, 0, 2), edited("哈哈哈。")) == Anchor("ambiguous", None, (0, 1))
-
-
-def test_another_document_is_never_an_anchor():
-    assert reanchor(QUOTE, document("e", HELD.text)) == Anchor("invalid", None, ())
-
-
-def test_an_empty_quote_has_no_anchor():
-    assert reanchor(QUOTE._replace(quote="", start=0, end=0), HELD).status == "invalid"
-
-
-def test_the_old_citation_is_left_as_it_is():
-    before = json.dumps(QUOTE._asdict())
-    reanchor(QUOTE, edited("补充。甲方同意。乙方同意。"))
-    assert json.dumps(QUOTE._asdict()) == before
-
-
-def test_what_is_reanchored_holds_for_the_edited_document():
-    for seed in range(300):
-        chance = random.Random(seed)
-        text = "".join(chance.choice("甲乙😀。\n") for _ in range(12))
-        old = cite(document("d", text), *sorted(chance.sample(range(13), 2)))
-        new = edited("".join(chance.choice("甲乙😀。\n") for _ in range(chance.randint(0, 3))) + text + "甲")
-        anchor = reanchor(old, new)
-        assert all(new.text.startswith(old.quote, at) for at in anchor.matches)
-        assert len(anchor.matches) == sum(new.text.startswith(old.quote, at) for at in range(len(new.text)))
-        if anchor.citation:
-            assert len(anchor.matches) == 1 and verify(anchor.citation, new) is None
 
 
 # --- context ------------------------------------------------------------------------------------------------------------

@@ -9,7 +9,8 @@ import sys
 import pytest
 from support import ROOT
 
-from rag_lab import __version__, build_lab
+from rag_lab import __version__, build_lab, cli
+from rag_lab.commands import RUN
 
 P0 = "P0 故障多久响应"
 REFUND = "退款申请多久到账"
@@ -451,6 +452,21 @@ def test_it_runs_with_asserts_off_and_warnings_as_errors(answered):
 def test_it_writes_nothing_but_its_output(tmp_path):
     printed("--query", P0, cwd=str(tmp_path))
     assert os.listdir(tmp_path) == []
+
+
+def test_a_query_loads_nothing_that_it_does_without():
+    program = "import sys\nfrom rag_lab import cli\ncli.run(sys.argv[1:])\nprint(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-S", "-c", program, "--query", REFUND, "--hybrid", "--rerank"],
+                          env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
+    idle = {"audit", "cache", "commands", "evaluation", "events", "governed", "jsonl", "loss", "manifest", "markdown",
+            "packets", "regions", "scores", "seams", "sections", "source_code", "spans", "strict_json", "trec"}
+    loaded = set(done.stdout.decode().split())
+    assert "rag_lab.lab" in loaded
+    assert loaded & {"dataclasses", "inspect", "shutil", *(f"rag_lab.{name}" for name in idle)} == set()
+
+
+def test_the_commands_that_are_named_are_those_that_run():
+    assert cli.COMMANDS == tuple(RUN)
 
 
 def test_a_folder_that_happens_to_be_called_handbook_does_not_stand_in_for_the_corpus(answered, tmp_path):

@@ -11,7 +11,7 @@ from rag_lab import Settings, UsageError, trec
 from rag_lab.evaluation import (citation_precision, citation_recall, evaluate, faithfulness, mean, ndcg_at_k,
                                 precision_at_k, recall_at_k, reciprocal_rank)
 from rag_lab.files import canonical_json, read_lines
-from rag_lab.report import evaluation_report
+from rag_lab.scores import evaluation_report
 from rag_lab.trec import Judged, Query
 
 METRICS = (recall_at_k, precision_at_k, reciprocal_rank, ndcg_at_k)

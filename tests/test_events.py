@@ -5,9 +5,10 @@ import pytest
 from support import document, lab_of
 
 from rag_lab import Lab, Scope, UsageError, build_lab, retrieve
-from rag_lab.catalog import Catalog, Event
+from rag_lab.catalog import Catalog
 from rag_lab.citation import verify
 from rag_lab.corpus import Corpus, CorpusSettings
+from rag_lab.events import Event
 from rag_lab.model import Outcome
 from rag_lab.seams import Seams
 

@@ -12,10 +12,12 @@ from support import ROOT
 import rag_lab
 
 # Each module imports only from those before it.
-LAYERS = ["errors", "files", "model", "fields", "text", "analyzers", "injection", "markdown", "regions", "chunking", "corpus", "catalog", "cache", "index",
-          "bits", "postings", "topk", "listed", "bm25", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
-          "citation", "evidence", "retrieve", "loss", "seams", "manifest", "trec", "evaluation", "diagnosis", "report", "lab", "ann",
-          "cli", "experiments"]
+LAYERS = ["errors", "files", "strict_json", "sums", "model", "fields", "text", "spans", "source_code", "analyzers", "injection",
+          "markdown", "sections", "regions", "chunking", "jsonl", "corpus", "events", "catalog", "cache", "index", "bits",
+          "postings", "topk", "listed", "bm25", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
+          "citation", "audit", "evidence", "packets", "retrieve", "loss", "seams", "manifest", "trec", "evaluation",
+          "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "building", "ann", "flags", "commands", "cli",
+          "experiments"]
 
 
 def sources() -> dict[str, ast.Module]:
@@ -89,12 +91,12 @@ def test_b139_the_package_starts_no_process_thread_or_connection(name):
 def test_a_module_imports_only_from_those_below_it(name):
     layer = name.split(".")[0]
     if layer == "":
-        assert "cli" not in imported(name) and "experiments" not in imported(name)
+        assert imported(name).isdisjoint({"flags", "commands", "cli", "experiments"})
     elif layer == "__main__":
         assert imported(name) == {"cli"}
     else:
         below = {"", layer, *LAYERS[:LAYERS.index(layer)]} if layer in PACKAGES else {*LAYERS[:LAYERS.index(layer)]}
-        allowed = below | ({"", "experiments"} if layer == "cli" else set())   # the commands, and the version
+        allowed = below | {"commands": {"experiments"}, "cli": {""}}.get(layer, set())   # "": the version
         assert imported(name) - allowed == set()
 
 
@@ -103,8 +105,8 @@ def test_nobody_imports_the_command_line_but_its_starter_and_the_experiments():
 
 
 def test_the_experiments_are_leaves_that_the_command_line_loads_only_when_asked_for_one():
-    assert {name.split(".")[0] for name in SOURCES if "experiments" in imported(name)} <= {"cli", "experiments"}
-    assert [node.module for node in SOURCES["cli"].body if isinstance(node, ast.ImportFrom)
+    assert {name.split(".")[0] for name in SOURCES if "experiments" in imported(name)} <= {"commands", "experiments"}
+    assert [node.module for node in SOURCES["commands"].body if isinstance(node, ast.ImportFrom)
             and "experiments" in (node.module or "")] == []
 
 

@@ -9,7 +9,8 @@ from support import document, lab_of, random_query
 from rag_lab import DataError, Lab, Scope, Settings, UsageError, build_lab
 from rag_lab.corpus import Corpus, CorpusSettings
 from rag_lab.files import canonical_json
-from rag_lab.report import evaluation_report, search_report
+from rag_lab.report import search_report
+from rag_lab.scores import evaluation_report
 
 NOON = datetime(2026, 8, 1, 12, tzinfo=timezone.utc)
 EVERYTHING = {"hybrid": True, "rerank": True, "explain": True, "show_context": True, "k": 3}

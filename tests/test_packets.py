@@ -5,10 +5,10 @@ import pytest
 from support import document
 
 from rag_lab import UsageError, build_lab
-from rag_lab.chunking import structure
-from rag_lab.evidence import Claim, Decision, answer, build_packet
+from rag_lab.chunking import fixed_window, structure, structure_with_prefix
 from rag_lab.experiments import chapter8
 from rag_lab.model import Fact
+from rag_lab.packets import Claim, Decision, answer, build_packet, facts_of
 
 TEAM, MEMBERS = "Team 只支持 OIDC。", "成员不会删除。"
 CLAIMS = (Claim("Team 改用 OIDC", "team"), Claim("成员不动", "members"))
@@ -166,3 +166,47 @@ def test_a_fact_that_an_untrusted_document_annotates_covers_nothing():
     asked = chapter8.ask(lab, case)
     assert "community-sso-trick" not in [hit.candidate.doc_id for hit in asked.outcome.results]
     assert (asked.decision.status, [reason for _, reason in asked.outcome.left_out]) == ("abstain", ["untrusted"])
+
+
+# --- facts of a chunk ------------------------------------------------------------------------------------------------
+
+def stating(text: str, *quotes: str):
+    return document("d", text, facts=tuple(Fact(f"f{number}", quote) for number, quote in enumerate(quotes, start=1)))
+
+
+def test_a_quote_that_a_border_cuts_counts_in_neither_chunk():
+    given = stating("一二三四五六", "三四")
+    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3)] == [(), ()]
+
+
+def test_a_quote_that_ends_at_a_border_is_whole():
+    given = stating("一二三四五六", "一二三", "四五六")
+    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3)] == [("f1",), ("f2",)]
+
+
+def test_an_overlap_as_long_as_the_quote_less_one_saves_it():
+    given = stating("一二三四五六", "三四")
+    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3, 1)] == [(), ("f1",), ()]   # 一二三, 三四五, 五六
+
+
+def test_a_quote_that_stands_several_times_counts_in_each_chunk_that_holds_it_whole():
+    given = stating("甲乙丙甲乙丙", "甲乙")
+    assert [facts_of(chunk, given) for chunk in fixed_window(given, 4)] == [("f1",), ()]   # 甲乙丙甲, 乙丙
+    assert [facts_of(chunk, given) for chunk in fixed_window(given, 3)] == [("f1",), ("f1",)]
+
+
+def test_facts_stand_in_the_order_of_the_head():
+    given = stating("乙甲", "甲", "乙")
+    assert facts_of(structure(given)[0], given) == ("f1", "f2")
+
+
+def test_words_of_the_prefix_or_of_a_heading_make_no_fact():
+    given = document("d", "## 甲\n\n一", title="题", facts=(Fact("f1", "甲"),))
+    assert facts_of(structure_with_prefix(given)[0], given) == ()
+
+
+def test_a_chunk_of_another_state_or_document_is_refused():
+    given = stating("一二", "一")
+    for other in (given._replace(content_digest="0" * 16), given._replace(doc_id="e")):
+        with pytest.raises(UsageError, match="cut it anew"):
+            facts_of(structure(given)[0], other)

@@ -7,7 +7,7 @@ import json
 import os
 from typing import Callable, Mapping, NamedTuple, Sequence
 
-from .. import chunking, evaluation, evidence, retrieve
+from .. import chunking, evaluation, packets, retrieve, sections
 from ..errors import UsageError
 from ..fields import instant
 from ..files import digest, read_text
@@ -46,8 +46,8 @@ class Asked(NamedTuple):
     """What one question brought: the outcome, the packet made of it, the decision, and the trace of it all."""
 
     outcome: Outcome
-    packet: evidence.EvidencePacket
-    decision: evidence.Decision
+    packet: packets.EvidencePacket
+    decision: packets.Decision
     trace: dict
 
 
@@ -106,14 +106,14 @@ def ask(lab: Lab, case: Case) -> Asked:
     outcome = retrieve.run(case.query, scope, lab.catalog, parts, lab.options(hybrid=True, rerank=True))
     documents = lab.catalog.eligible(scope).documents
     chunks = without_fact([hit.chunk for hit in outcome.results], setup.get("leave_out_chunks_with"), documents)
-    packet = evidence.build_packet(chunks, documents, case.required_fact_ids)
-    decision = evidence.answer(packet, [evidence.Claim(**claim) for claim in case.claims])
+    packet = packets.build_packet(chunks, documents, case.required_fact_ids)
+    decision = packets.answer(packet, [packets.Claim(**claim) for claim in case.claims])
     return Asked(outcome, packet, decision, trace(case.id, outcome, packet, decision, filtered, documents))
 
 
 def without_fact(chunks: Sequence[Chunk], fact_id: str | None, documents: Mapping[str, Document]) -> list[Chunk]:
     """The chunks, less those that hold a certain fact."""
-    return [chunk for chunk in chunks if fact_id not in chunking.facts_of(chunk, documents[chunk.doc_id])]
+    return [chunk for chunk in chunks if fact_id not in packets.facts_of(chunk, documents[chunk.doc_id])]
 
 
 # The only fields that a trace may have: ids, digests, reasons, numbers. No words of a query or of a document.
@@ -121,7 +121,7 @@ TRACE_FIELDS = ("case_id", "query_digest", "scope_digest", "catalog_digest", "se
                 "rejected", "final", "left_out", "evidence_digest", "present_fact_ids", "missing_fact_ids", "status")
 
 
-def trace(case_id: str | None, outcome: Outcome, packet: evidence.EvidencePacket, decision: evidence.Decision,
+def trace(case_id: str | None, outcome: Outcome, packet: packets.EvidencePacket, decision: packets.Decision,
           filtered: Sequence[tuple[str, str]], documents: Mapping[str, Document]) -> dict:
     """What happened to one question, in ids, digests and reasons: `TRACE_FIELDS` and nothing else."""
     found = {
@@ -196,10 +196,10 @@ def cut_guide(lab: Lab, setup: Mapping) -> dict:
     document = lab.docs[setup["document_id"]]
     chunks = (chunking.fixed_window(document, setup["width"]) if setup["strategy"] == "fixed_window"
               else chunking.CHUNKERS[setup["strategy"]](document))
-    held = [fact_id for chunk in chunks for fact_id in chunking.facts_of(chunk, document)]
+    held = [fact_id for chunk in chunks for fact_id in packets.facts_of(chunk, document)]
     return {"chunk_count": len(chunks), "with_heading_path": sum(bool(chunk.heading_path) for chunk in chunks),
-            "tables_intact": chunking.intact(document, chunks, "table")[0],
-            "code_intact": chunking.intact(document, chunks, "code")[0],
+            "tables_intact": sections.intact(document, chunks, "table")[0],
+            "code_intact": sections.intact(document, chunks, "code")[0],
             "facts": [fact.fact_id for fact in document.facts if fact.fact_id in held],
             "prefix_count": sum(bool(chunk.prefix) for chunk in chunks),
             "source_content_digest_unchanged":
@@ -347,7 +347,7 @@ def reduced_evidence() -> dict:
     documents = lab.catalog.eligible(scope_of(case.scope)).documents
     chunks = list(ask(lab, case).packet.chunks)
     command = [chunk for chunk in lab.chunks.by_id.values() if chunk.heading_path == ("执行命令",)]
-    return {name: evidence.answer(evidence.build_packet(given, documents, case.required_fact_ids), ())._asdict()
+    return {name: packets.answer(packets.build_packet(given, documents, case.required_fact_ids), ())._asdict()
             for name, given in (("without_c2", [chunks[0], chunks[2]]), ("command_only", command))}
 
 
