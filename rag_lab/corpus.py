@@ -58,37 +58,47 @@ class _Row(NamedTuple):
 def load_corpus(path: str) -> Corpus:
     """Read the corpus at `path`. Raises `UsageError` if there is none, `DataError` with every fault of its files."""
     faults: list[Fault] = []
-    if os.path.isdir(path) and os.path.exists(os.path.join(path, "corpus.toml")):
-        settings = _read_settings(os.path.join(path, "corpus.toml"), faults)
-        rows = _markdown_rows(path, settings.name, faults)
-    elif os.path.isfile(path) or os.path.isfile(os.path.join(path, "corpus.jsonl")):
-        file = path if os.path.isfile(path) else os.path.join(path, "corpus.jsonl")
-        settings = _settings_of_rows(path)
-        rows = _jsonl_rows(file, settings.name, faults)
-    else:
-        raise UsageError(f"{path!r} is no corpus; name a folder with a corpus.toml, a BEIR folder with a corpus.jsonl, "
-                         "or a JSONL file")
+    settings, rows = open_corpus(path, faults)
     return Corpus(settings, make_documents(rows, settings, faults))
 
 
-def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: Iterable[Fault] = ()) -> tuple[Document, ...]:
+def open_corpus(path: str, faults: list[Fault]) -> tuple[CorpusSettings, Iterable[_Row]]:
+    """The settings of the corpus at `path`, and its rows, those of a JSONL file as they are read; raises as `load_corpus`."""
+    if os.path.isdir(path) and os.path.exists(os.path.join(path, "corpus.toml")):
+        settings = _read_settings(os.path.join(path, "corpus.toml"), faults)
+        return settings, _markdown_rows(path, settings.name, faults)
+    if os.path.isfile(path) or os.path.isfile(os.path.join(path, "corpus.jsonl")):
+        file = path if os.path.isfile(path) else os.path.join(path, "corpus.jsonl")
+        settings = _settings_of_rows(path)
+        return settings, _jsonl_rows(file, settings.name, faults)
+    raise UsageError(f"{path!r} is no corpus; name a folder with a corpus.toml, a BEIR folder with a corpus.jsonl, "
+                     "or a JSONL file")
+
+
+def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[Fault] | None = None) -> tuple[Document, ...]:
     """The documents of the rows in id order, or one `DataError` with all faults, those given among them."""
-    faults = list(faults)
-    documents: dict[str, Document] = {}
-    homes: dict[str, str] = {}
-    for row in sorted(rows, key=lambda row: (row.path, row.line or 0)):
+    faults = [] if faults is None else faults
+    in_order = sorted(rows, key=lambda row: (row.path, row.line or 0))
+    documents = {document.doc_id: document for document in stream_documents(in_order, settings, faults)}
+    if faults:
+        raise DataError(faults)
+    return tuple(documents[doc_id] for doc_id in sorted(documents))
+
+
+def stream_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[Fault]) -> Iterator[Document]:
+    """The documents of the rows one by one; faults, that of an id which stands twice among them, are added to `faults`."""
+    homes: dict[str, tuple[str, int | None]] = {}
+    for row in rows:
         made = _documents(row, settings, faults)
         own = row.head.get("id")
         for doc_id in dict.fromkeys([own] * isinstance(own, str) + [document.doc_id for document in made]):   # regions too
             if doc_id in homes:
-                rule = f"id {doc_id!r} stands in {homes[doc_id]} too"
+                path, line = homes[doc_id]
+                rule = f"id {doc_id!r} stands in {path if line is None else f'{path}:{line}'} too"
                 faults.append(Fault(row.path, row.line_of("id"), rule, "give each document its own id"))
             else:
-                homes[doc_id] = row.path if row.line is None else f"{row.path}:{row.line}"
-        documents |= {document.doc_id: document for document in made}
-    if faults:
-        raise DataError(faults)
-    return tuple(documents[doc_id] for doc_id in sorted(documents))
+                homes[doc_id] = row.path, row.line
+        yield from made
 
 
 # --- corpus.toml ----------------------------------------------------------------------------------------------------
@@ -198,11 +208,11 @@ def _split_head(source: str, path: str, place: str, faults: list[Fault]) -> _Row
     return _Row(path, None, place, _parse_toml(before, path, 1, faults), text, functools.partial(_line_of, before, 1))
 
 
-def _jsonl_rows(path: str, name: str, faults: list[Fault]) -> list[_Row]:
+def _jsonl_rows(path: str, name: str, faults: list[Fault]) -> Iterator[_Row]:
     from .jsonl import read_rows   # here, for a folder of Markdown does without
     place = f"{name}/{os.path.basename(path)}"
-    return [_Row(path, number, place, head, text, lambda field, number=number: number)
-            for number, head, text in read_rows(path, faults)]
+    return (_Row(path, number, place, head, text, lambda field, number=number: number)
+            for number, head, text in read_rows(path, faults))
 
 
 def _parse_toml(source: str, path: str, lines_before: int, faults: list[Fault]) -> dict:

@@ -6,8 +6,11 @@ with LF, to a temporary file that then takes the place of the old one, so that a
 import hashlib
 import json
 import os
+from typing import Iterator
 
 from .errors import DataError, Fault
+
+READABLE = "name an existing file that you may read"
 
 
 def read_text(path: str) -> str:
@@ -19,8 +22,7 @@ def read_text(path: str) -> str:
         with open(path, "rb") as file:
             data = file.read()
     except OSError as error:
-        remedy = "name an existing file that you may read"
-        raise DataError([Fault(path, None, f"cannot be read ({error.strerror})", remedy)]) from error
+        raise DataError([Fault(path, None, f"cannot be read ({error.strerror})", READABLE)]) from error
     return decode(data, path)
 
 
@@ -39,6 +41,24 @@ def decode(data: bytes, path: str) -> str:
 def read_lines(path: str) -> list[tuple[int, str]]:
     """[(line number from 1, line)] of a text file, split at LF only; blank lines are left out."""
     return [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
+
+
+def stream_lines(path: str) -> Iterator[tuple[int, str]]:
+    """What `read_lines` gives, one line at a time, for a file that memory need not hold."""
+    number = 0
+    try:
+        with open(path, "rb") as file:
+            for data in file:
+                try:
+                    text = decode(data, path) if number == 0 else decode(b" " + data, path)[1:]   # one BOM, at the start
+                except DataError as error:   # it counted from this line on
+                    raise DataError([fault._replace(line=number + fault.line) for fault in error.faults]) from error
+                for line in text.removesuffix("\n").split("\n"):   # a CR alone ends a line too
+                    number += 1
+                    if line.strip():
+                        yield number, line
+    except OSError as error:
+        raise DataError([Fault(path, None, f"cannot be read ({error.strerror})", READABLE)]) from error
 
 
 def has_surrogate(text: str) -> bool:
@@ -62,7 +82,10 @@ def digest(value, length: int = 16) -> str:
 
 def compact_json(value) -> str:
     """A JSON value on one line, without white space, its keys sorted."""
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
+    return _COMPACT.encode(value)
+
+
+_COMPACT = json.JSONEncoder(ensure_ascii=False, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
 def text_digest(text: str, length: int = 16) -> str:

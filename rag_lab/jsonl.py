@@ -2,17 +2,19 @@
 
 A row is `{"_id", "title", "text"}`; `id` is taken too, and any field that the head of a Markdown document may have.
 """
+from typing import Iterator
+
 from .errors import DataError, Fault
-from .files import has_surrogate, read_lines
+from .files import has_surrogate, stream_lines
 from .strict_json import parse_json_object
 
 
-def read_rows(path: str, faults: list[Fault]) -> list[tuple[int, dict, str]]:
-    """[(line, field -> value, text)] of the rows that can be read; the others are added to `faults`."""
+def read_rows(path: str, faults: list[Fault]) -> Iterator[tuple[int, dict, str]]:
+    """(line, field -> value, text) of each row that can be read, as the file is read; the others are added to `faults`."""
     if has_surrogate(path):
         raise DataError([Fault(path, None, "the name of the file is not UTF-8", "rename the file")])
-    before, rows = len(faults), []
-    for number, line in read_lines(path):
+    number = 0
+    for number, line in stream_lines(path):
         try:
             head = parse_json_object(line)
         except ValueError as error:
@@ -24,10 +26,9 @@ def read_rows(path: str, faults: list[Fault]) -> list[tuple[int, dict, str]]:
         elif "_id" in head and "id" in head:
             faults.append(Fault(path, number, "_id and id both stand in the row", "keep one of them"))
         else:
-            rows.append((number, _fields_of(head), text))
-    if not rows and len(faults) == before:
+            yield number, _fields_of(head), text
+    if not number:
         faults.append(Fault(path, None, "the file is empty", "write one JSON object a line"))
-    return rows
 
 
 def _fields_of(head: dict) -> dict:

@@ -42,7 +42,7 @@ def build_lab(corpus: str = "handbook", qrels: str | None = None, seams: "Seams 
     `qrels` names the judgements for `evaluate`: a path, or the name of a corpus that comes with the lab. Without it those
     that belong to the corpus are taken, if there are any. Raises `UsageError` or `DataError`.
     """
-    path = _find("corpus", corpus)
+    path = find("corpus", corpus)
     return Lab(load_corpus(path), _find_qrels(path, corpus, qrels), seams, cache)
 
 
@@ -243,7 +243,7 @@ def shipped(kind: str) -> dict[str, str]:
     return {name.removesuffix(ending): os.path.join(folder, name) for name in names}
 
 
-def _find(kind: str, name: str) -> str:
+def find(kind: str, name: str) -> str:
     """The path behind a name. A name that comes with the lab means that, whatever lies in the current folder."""
     known = shipped(kind)
     if name not in known and not os.path.exists(name):
@@ -254,6 +254,6 @@ def _find(kind: str, name: str) -> str:
 def _find_qrels(corpus_path: str, corpus: str, qrels: str | None) -> str | None:
     """The judgements asked for; else those in a BEIR folder, or those that come with a corpus of the lab's own."""
     if qrels is not None:
-        return _find("qrels", qrels)
+        return find("qrels", qrels)
     beir = os.path.join(corpus_path, "qrels", "test.tsv")
     return beir if os.path.exists(beir) else shipped("qrels").get(corpus) if corpus in shipped("corpus") else None

@@ -53,9 +53,27 @@ def check_sum(*values) -> int:
 class RightsClass(NamedTuple):
     """What governs all documents of a class alike, how many are live, and the sum of their shares (see `sums`)."""
 
-    fields: dict
+    rights: str        # as `rights_row` writes it
     documents: int
     total: int
+
+    @property
+    def fields(self) -> dict:
+        """The fields of a document that make up its class."""
+        return rights_of(self.rights)
+
+
+class Made(NamedTuple):
+    """What an index is made of, for its manifest: sums of shares (see `sums`) and counts."""
+
+    catalog: int       # of the documents
+    content: int       # of the chunks
+    documents: int
+    chunks: int
+
+    def row(self) -> list:
+        """As JSON has it."""
+        return [f"{self.catalog:x}", f"{self.content:x}", self.documents, self.chunks]
 
 
 GOVERNING = ("tenant", "roles", "status", "valid_from", "valid_to", "applies_from", "applies_to", "trust", "kind", "topic",
@@ -79,30 +97,24 @@ def rights_of(row: str) -> dict:
 class Store:
     """An index file, open for reading. Raises `DataError` for a file that is none, is damaged, or has another format."""
 
-    def __init__(self, path: str):
+    def __init__(self, path: str, connection: sqlite3.Connection | None = None):
+        """`connection`: that of a file in the making, which is not checked yet."""
         self.path = path
-        self.connection = self._connect()
-        found, size = self._header()
-        if found != FORMAT:
-            self.refuse(f"its format is {found!r}, expected {FORMAT!r}")
-        if size != os.path.getsize(path):
-            self.refuse(f"it has {os.path.getsize(path)} bytes, expected {size}")
+        self.connection = connection or self._open()
 
-    def _connect(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         if not os.path.isfile(self.path):
             raise DataError([Fault(self.path, None, "there is no such file", REBUILD)])
         address = "file:" + "".join(f"%{octet:02x}" for octet in os.fsencode(os.path.abspath(self.path)))
-        return sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-
-    def _header(self) -> tuple[str, int]:
-        """(the format of the file, the bytes that it should have)."""
-        try:
-            if self.rows("PRAGMA application_id")[0][0] != APPLICATION:
-                self.refuse("it is a database, but not an index of this lab")
-            pages, bytes_of_page = self.rows("PRAGMA page_count")[0][0], self.rows("PRAGMA page_size")[0][0]
-            return self.setting("format"), pages * bytes_of_page
-        except KeyError as error:
-            return self.refuse("it names no format")
+        self.connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        if self.rows("PRAGMA application_id")[0][0] != APPLICATION:
+            self.refuse("it is a database of something else")
+        if (found := self.setting("format")) != FORMAT:
+            self.refuse(f"its format is {found!r}, expected {FORMAT!r}")
+        size = self.rows("PRAGMA page_count")[0][0] * self.rows("PRAGMA page_size")[0][0]
+        if os.path.getsize(self.path) != size:
+            self.refuse(f"it has {os.path.getsize(self.path)} bytes, expected {size}")
+        return self.connection
 
     def refuse(self, found: str):
         """Raise the error that tells what is wrong with the file, and how to come by a whole one."""
@@ -123,10 +135,10 @@ class Store:
         return tuple(values)
 
     def setting(self, name: str):
-        """A value that was kept under a name; `KeyError` if there is none."""
+        """A value that was kept under a name."""
         found = self.rows("SELECT name, value, sum FROM settings WHERE name = ?", (name,))
         if not found:
-            raise KeyError(name)
+            self.refuse(f"setting {name!r} is missing")
         return json.loads(self.checked(found[0], f"setting {name!r}")[1])
 
     @functools.cached_property
@@ -134,7 +146,13 @@ class Store:
         """The rights classes by their numbers, from 1."""
         found = (self.checked(row, "a rights class") for row in
                  self.rows("SELECT class, rights, documents, total, sum FROM classes ORDER BY class"))
-        return {number: RightsClass(rights_of(rights), documents, int(total, 16)) for number, rights, documents, total in found}
+        return {number: RightsClass(rights, documents, int(total, 16)) for number, rights, documents, total in found}
+
+    @property
+    def made(self) -> Made:
+        """What the index is made of."""
+        catalog, content, documents, chunks = self.setting("made")
+        return Made(int(catalog, 16), int(content, 16), documents, chunks)
 
     def tombstones(self) -> dict[str, Tombstone]:
         """The tombstones by document, in the order of deletion."""

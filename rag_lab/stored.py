@@ -34,29 +34,24 @@ class StoredRow(NamedTuple):
     document: Document
 
 
+def read_document(store: Store, doc_id: str) -> StoredRow | None:
+    """The row of a document; None if there is none of that id."""
+    found = store.rows("SELECT doc_id, number, class, gone, title, text, path, version, parent, facts, documents.sum FROM documents "
+                       "JOIN places ON places.place = documents.place WHERE doc_id = ?", (doc_id,))
+    if not found:
+        return None
+    doc_id, number, group, gone, title, text, path, version, parent, facts = store.checked(found[0], f"document {doc_id!r}")
+    document = Document(doc_id, title, text, path, version, digest([title, text]), parent=parent,
+                        facts=tuple(Fact(*fact) for fact in json.loads(facts or "[]")), **store.classes[group].fields)
+    return StoredRow(number, group, bool(gone), document)
+
+
 class Documents(Mapping):
     """All documents of a store by id, deleted ones too (without their words), in id order."""
 
     def __init__(self, store: Store):
         self._store = store
-        self._paths = functools.lru_cache(1024)(self._path)
-        self.row = functools.lru_cache(4096)(self._row)
-
-    def _row(self, doc_id: str) -> StoredRow | None:
-        """The row of a document; None if there is none of that id."""
-        found = self._store.rows("SELECT doc_id, number, class, gone, title, text, place, version, parent, facts, sum "
-                                 "FROM documents WHERE doc_id = ?", (doc_id,))
-        if not found:
-            return None
-        doc_id, number, group, gone, title, text, place, version, parent, facts = self._store.checked(
-            found[0], f"document {doc_id!r}")
-        document = Document(doc_id, title, text, self._paths(place), version, digest([title, text]), parent=parent,
-                            facts=tuple(Fact(*fact) for fact in json.loads(facts or "[]")), **self._store.classes[group].fields)
-        return StoredRow(number, group, bool(gone), document)
-
-    def _path(self, place: int) -> str:
-        found = self._store.rows("SELECT path FROM places WHERE place = ?", (place,))
-        return found[0][0] if found else self._store.refuse(f"place {place} is missing")
+        self.row = functools.lru_cache(4096)(functools.partial(read_document, store))
 
     def __getitem__(self, doc_id: str) -> Document:
         found = self.row(doc_id)
@@ -244,9 +239,9 @@ class StoredLab(Lab):
     def manifest(self) -> dict:
         """What the index is made of, as it was written."""
         from . import manifest   # here, for a query does without
-        found = self.store.setting("manifest")
-        return manifest.make(found["catalog"], found["content"], found["documents"], found["chunks"], self.settings.chunker,
-                             *self._encoder(), self.settings.clock)
+        made = self.store.made
+        return manifest.make(sum_digest(made.catalog), sum_digest(made.content), made.documents, made.chunks,
+                             self.settings.chunker, *self._encoder(), self.settings.clock)
 
 
 def vector_key(feature: tuple) -> str:

@@ -1,0 +1,68 @@
+"""How does a new file take the place of an old one, whatever happens in between?
+
+It is written beside the old one under the same name with ".new" at the end, locked so that there is one writer, brought to disk,
+and then renamed: readers meet the old file or the new one. A writer that is killed leaves its ".new" behind, which the next one
+writes over.
+"""
+import contextlib
+import os
+from typing import Iterator
+
+from .errors import UsageError
+
+try:
+    import fcntl
+except ImportError:   # not on every system; there, two writers at once are not kept apart
+    fcntl = None
+
+
+@contextlib.contextmanager
+def replacing(path: str) -> Iterator[str]:
+    """Gives the path to write to; when the block ends well, that file replaces `path`, otherwise it is removed.
+
+    Raises `UsageError` if another process is writing the same file.
+    """
+    beside = f"{path}.new"
+    try:
+        handle = _lock(beside, path)
+    except OSError as error:
+        raise UsageError(f"{path!r} cannot be written ({error.strerror}); name a file in a folder that you may write to") from error
+    try:
+        os.ftruncate(handle, 0)
+        yield beside
+        os.fsync(handle)
+        os.replace(beside, path)
+        _sync_folder(os.path.dirname(os.path.abspath(path)))
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(beside)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _lock(beside: str, path: str) -> int:
+    """The handle of the file to write, locked until it is closed or this process ends."""
+    while True:
+        handle = os.open(beside, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise UsageError(f"another process is writing {path!r}; wait until it has finished") from None
+        if os.path.exists(beside) and os.fstat(handle).st_ino == os.stat(beside).st_ino:
+            return handle
+        os.close(handle)   # the writer before us has renamed it in the meantime
+
+
+def _sync_folder(folder: str) -> None:
+    """Bring the renaming to disk, where a folder can be opened for that."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
