@@ -14,7 +14,7 @@ import sqlite3
 from array import array
 from collections import Counter as Bag
 from collections import defaultdict
-from typing import Callable, Iterable, Iterator, NamedTuple, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .analyzers import analyzer_of
 from .catalog import document_row
@@ -299,7 +299,8 @@ class Writer:
             self._merge(channel)
         left = sum(units.count(0) for _, units in self._segments("bm25"))
         terms = self.store.rows("SELECT count(DISTINCT term) FROM postings WHERE channel = 'bm25'")[0][0]
-        for name, value in {**self.settings, "made": self._made.row(), "units_left": left, "vocabulary": terms}.items():
+        settings = dict(self.settings, made=self._made.row(), units_left=left, vocabulary=terms)
+        for name, value in settings.items():
             row = name, compact_json(value)
             self.connection.execute("INSERT OR REPLACE INTO settings VALUES (?, ?, ?)", (*row, check_sum(*row)))
         for number, (rights, documents, total) in self._classes.items():
@@ -325,11 +326,11 @@ class Writer:
         units = [unit for held in self._removed for unit in count(held.document, self.corpus, self.settings["vectors"]).units]
         keys = {key: None for unit in units for key in (unit.terms if channel.name == "bm25" else unit.vector)}
         for segment, documents in self._segments(channel.name):
-            lost = {at for at, number in enumerate(documents) if number in gone}
+            lost = {at: None for at, number in enumerate(documents) if number in gone}
             if lost:
                 self._purge_segment(channel.name, segment, lost, sorted(keys))
 
-    def _purge_segment(self, channel: str, segment: int, lost: set[int], keys: Iterable[str]) -> None:
+    def _purge_segment(self, channel: str, segment: int, lost: Mapping[int, None], keys: Iterable[str]) -> None:
         where = "WHERE channel = ? AND segment = ?", (channel, segment)
         columns = [unpack(one) for one in self.store.rows(f"SELECT documents, ordinals, classes FROM segments {where[0]}", where[1])[0]]
         for column in columns:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 import pytest
-from support import ROOT
+from support import ROOT, document, lab_of
 
 from rag_lab import DataError, build_lab, cli
 from rag_lab.manifest import FIELDS, check, make, read
@@ -48,19 +48,19 @@ def test_the_same_corpus_has_the_same_manifest_and_it_fits_itself(tmp_path):
     check(read(kept(tmp_path, MADE)), MADE, "m.json")
 
 
-@pytest.mark.parametrize("name, value", [("catalog_digest", "y"), ("chunk_digests", {"c": "2"}), ("documents", 2),
-                                         ("chunker", "y"),
-                                         ("encoder", "y"), ("dimension", 2), ("created_at", "y")])
+@pytest.mark.parametrize("name, value", [("catalog_digest", "y"), ("content_digest", "y"), ("documents", 2), ("chunks", 2),
+                                         ("chunker", "y"), ("encoder", "y"), ("dimension", 2), ("created_at", "y")])
 def test_the_id_of_an_index_changes_with_every_ingredient(name, value):
-    given = {"catalog_digest": "x", "chunk_digests": {"c": "1"}, "documents": 1, "chunker": "x", "encoder": "x",
-             "dimension": 1,
-             "created_at": "x"}
+    given = {"catalog_digest": "x", "content_digest": "x", "documents": 1, "chunks": 1, "chunker": "x", "encoder": "x",
+             "dimension": 1, "created_at": "x"}
     assert make(**given)["index_id"] != make(**given | {name: value})["index_id"]
 
 
 def test_the_order_in_which_chunks_are_given_does_not_matter():
-    one, other = ({"a": "1", "b": "2"}, {"b": "2", "a": "1"})
-    assert make("x", one, 1, "x", "x", 1, None) == make("x", other, 1, "x", "x", 1, None)
+    lab = lab_of(document("a", "one"), document("b", "two"))
+    made = lab.manifest
+    lab.chunks.by_id = dict(reversed(lab.chunks.by_id.items()))
+    assert lab.manifest == made
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -78,7 +78,7 @@ def test_a_field_that_is_missing_is_refused(name):
 
 
 def test_a_field_that_is_missing_is_refused_also_where_the_lab_has_no_value():
-    made = make("x", {}, 0, "x", "x", None, None)
+    made = make("x", "x", 0, 0, "x", "x", None, None)
     with pytest.raises(DataError, match="created_at"):
         check({field: value for field, value in made.items() if field != "created_at"}, made, "m.json")
 
