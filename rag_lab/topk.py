@@ -52,7 +52,8 @@ class Best:
             heapq.heapreplace(self._top, score)
             if self._top[0] > self.floor:
                 self.floor = self._top[0]
-                self.bar = self.floor * self.unit * (1 - 1e-9)   # bounds are sums of rounded numbers
+                # Bounds are sums of rounded numbers, and where a term lowers a cosine, small differences of large ones.
+                self.bar = (self.floor * (1 - 1e-9) - 1e-13) * self.unit
 
     def reached(self) -> Scored:
         """The units at or above the floor: the k best, and all found that tie with the last of them."""

@@ -106,8 +106,8 @@ def test_rows_equal_the_lists(seed):
     choose = random.Random(seed)
     index = words(**{f"u{at:02}": " ".join(choose.choices("xyz", k=choose.randint(0, 9))) for at in range(40)})
     for term in "xyz":
-        again = {index.blocks[place].start + bit: times for place, rows in index.rows_of(term).items() for times, units in rows
-                 for bit in range(5) if units >> bit & 1}
+        again = {index.blocks[place].start + bit: times for place, rows in index.rows_of(term).items()
+                 for times, units in rows for bit in range(5) if units >> bit & 1}
         assert again == counts(index.list_of(term))
 
 

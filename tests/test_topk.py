@@ -1,4 +1,4 @@
-"""The k best without the rest: both methods against scoring every unit, and the cases in which a bound could come out too low."""
+"""The k best without the rest: both methods against scoring every unit, and cases in which a bound could come out too low."""
 import math
 import random
 
@@ -89,6 +89,22 @@ def test_splitting_equals_scoring_every_unit(seed, monkeypatch):
         assert best_of(split_of(terms, sizes, k, live=live), k) == best_of(scored.items(), k)
 
 
+def test_a_bound_that_is_a_small_difference_of_large_numbers_does_not_come_out_too_low():
+    # Cosine with the query x - y. Both units have the dot product 1 and one norm, so they tie, and unit 0 is the first. Its
+    # bound is the difference of two numbers near 0.7; rounded, it lies below 1 / norm by two parts in 10^9.
+    times = 20_000_000
+    squared = (times + 1) ** 2 + times ** 2
+    norm = math.sqrt(squared)
+    assert (times + 1) / norm - times / norm < (1 - 2e-9) / norm
+    against = Plan([0.0], [((-(times - 1) / norm, times - 1, 0b10), (-times / norm, times, 0b01))], lambda often, _: -often)
+    for_it = Plan([(times + 1) / norm], [(((times + 1) / norm, times + 1, 0b01), (times / norm, times, 0b10))],
+                  lambda often, _: often)
+    cosine = Formula(lambda parts, _: sum(parts) / norm / math.sqrt(2), unit=math.sqrt(2))
+    score = 1 / norm / math.sqrt(2)
+    found = split([against, for_it], [Block(0, 2, True)], [0b11], 1, [squared, squared], cosine)
+    assert by_score(found) == [(0, score), (1, score)]
+
+
 # --- many terms: add up rows --------------------------------------------------------------------------------------------
 
 def test_a_piece_holds_what_a_term_adds_rounded_up_and_lifted_above_0():
@@ -126,7 +142,8 @@ def test_adding_up_equals_scoring_every_unit(seed, monkeypatch):
     monkeypatch.setattr(topk, "PIECE", choose.choice([3, 8, 64]))
     n, count = choose.randint(1, 60), choose.choice([1, 2, 7, 40, 40, 150])
     highest = choose.choice([3, 3, 100, 2047, 30_000])
-    numbers = [choose.randint(1, highest) if seed % 5 else choose.uniform(0, highest) for _ in range(choose.choice([1, 3, 30]))]
+    numbers = [choose.randint(1, highest) if seed % 5 else choose.uniform(0, highest)
+               for _ in range(choose.choice([1, 3, 30]))]
     signs = [1] if seed % 2 else [1, -1]
     terms = [{unit: float(choose.choice(numbers) * choose.choice(signs)) for unit in range(n) if choose.random() < 0.5}
              for _ in range(count)]
