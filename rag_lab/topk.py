@@ -24,11 +24,6 @@ Scored = list[tuple[int, float]]                 # (unit number, score)
 Score = Callable[[Sequence[int], int], float]    # (how often each term stands in a unit, its size) -> its exact score
 
 
-def at_most(bound: float) -> float:
-    """A little more than `bound`: bounds are sums of rounded numbers, and none may come out too low."""
-    return bound + abs(bound) * 1e-9
-
-
 class Formula(NamedTuple):
     """How a score is made of what the terms of a query add to it."""
 
