@@ -1,4 +1,4 @@
-"""Cosines of whole-number vectors: each way of searching against exact fractions, with weights of both signs and with ties."""
+"""Cosines of whole-number vectors: each way of searching against exact fractions, with weights of both signs and ties."""
 import math
 import random
 from fractions import Fraction

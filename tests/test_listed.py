@@ -118,7 +118,8 @@ def test_the_way_that_is_asked_for_is_taken(way, query, taken, monkeypatch):
     search_by(monkeypatch, way)
     seen = []
     for method in (topk.split, topk.add_up):
-        monkeypatch.setattr(topk, method.__name__, lambda *given, method=method: seen.append(method.__name__) or method(*given))
+        monkeypatch.setattr(topk, method.__name__,
+                            lambda *given, method=method: seen.append(method.__name__) or method(*given))
     index = Bm25([(f"u{at}", ["a", "b"]) for at in range(20)], analyze=str.split)
     assert len(index.search(query, 3)) == (0 if query == "z" else 3) and seen == taken
 
