@@ -46,8 +46,8 @@ class Bm25(PostingIndex):
 
     def __init__(self, units: Iterable[Unit] | Postings, k1: float = 1.2, b: float = 0.75,
                  analyze: Callable[[str], list[str]] = terms):
-        if not (isinstance(k1, (int, float)) and 0 <= k1 < math.inf):
-            raise UsageError(f"k1 is {k1!r}; it must be a number of at least 0")
+        if not (isinstance(k1, (int, float)) and 0 <= k1 <= 1e100):   # beyond, tf (k1 + 1) overflows one day
+            raise UsageError(f"k1 is {k1!r}; it must be a number of at least 0 and at most 1e100")
         if not (isinstance(b, (int, float)) and 0 <= b <= 1):
             raise UsageError(f"b is {b!r}; it must be a number between 0 and 1")
         self.k1, self.b, self.analyze = k1, b, analyze

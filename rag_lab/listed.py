@@ -15,6 +15,7 @@ from .postings import KEPT_BYTES, Live, Postings, Row, counts
 FEW_POSTINGS = 128   # so many are scored one by one: to bound them would cost more
 FEW_TERMS = 6         # of so many terms a block has few classes
 MOST_REPEATS = 15     # of one term in a query; beyond, its part would not fit into a lane of a row
+MOST_TERMS = 1000     # beyond, the rows of so many would be rounded until a lane tells nothing
 
 
 class PostingIndex(LiveIndex):
@@ -104,7 +105,7 @@ class PostingIndex(LiveIndex):
         wanted = self._wanted(query)
         known = {term: count for term, count in wanted.items() if self.df(term)}
         total, sizes = self._total(wanted), self.postings.sizes
-        if k is None or whole_number("k", k, 1) and (sum(map(self.df, known)) <= FEW_POSTINGS
+        if k is None or whole_number("k", k, 1) and (sum(map(self.df, known)) <= FEW_POSTINGS or len(known) > MOST_TERMS
                                                      or max(map(abs, known.values())) > MOST_REPEATS):
             scored = ((number, total(parts, sizes[number])) for number, parts in self._parts_of(known))
         else:

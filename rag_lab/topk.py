@@ -17,16 +17,11 @@ from array import array
 from collections import Counter
 from typing import Callable, Mapping, NamedTuple, Sequence
 
-from .bits import LANE, Lanes, lowest, marked
+from .bits import TOP, Lanes, lowest, marked
 from .postings import Block
 
 Scored = list[tuple[int, float]]                 # (unit number, score)
 Score = Callable[[Sequence[int], int], float]    # (how often each term stands in a unit, its size) -> its exact score
-
-
-def at_most(bound: float) -> float:
-    """A little more than `bound`: bounds are sums of rounded numbers, and none may come out too low."""
-    return bound + abs(bound) * 1e-9
 
 
 class Formula(NamedTuple):
@@ -52,7 +47,8 @@ class Best:
             heapq.heapreplace(self._top, score)
             if self._top[0] > self.floor:
                 self.floor = self._top[0]
-                self.bar = self.floor * self.unit * (1 - 1e-9)   # bounds are sums of rounded numbers
+                # Bounds are sums of rounded numbers, and where a term lowers a cosine, small differences of large ones.
+                self.bar = (self.floor * (1 - 1e-9) - 1e-13) * self.unit
 
     def reached(self) -> Scored:
         """The units at or above the floor: the k best, and all found that tie with the last of them."""
@@ -183,16 +179,26 @@ def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, 
     """Score the units of one piece in the order of their bounds, as long as these reach the bar."""
     lanes = lanes_of(len(pieces[0].parts))
     lift = sum(piece.lift for piece in pieces)
-    largest = lift + sum(piece.most for piece in pieces)
-    halvings = max(0, largest.bit_length() + 1 - LANE)        # so that every sum stays below TOP
+    halvings, high = _halvings(lift + sum(piece.most for piece in pieces), len(pieces))
     row = sum(lanes.halved(piece.row, halvings) for piece in pieces)
     low = max(1, math.ceil((best.bar * grid + lift) / (1 << halvings)))
-    found = _enough(lanes, row, low, (largest >> halvings) + 1, best.k, slack=len(pieces))
+    found = _enough(lanes, row, low, high, best.k, slack=len(pieces))
     numbers, exact = lanes.numbers(row), [piece.parts for piece in pieces]
     for unit in sorted(marked(found), key=numbers.__getitem__, reverse=True):
         if (numbers[unit] << halvings) - lift < best.bar * grid:
             break
         best.add(start + unit, total([parts[unit] for parts in exact], sizes[start + unit]))
+
+
+def _halvings(largest: int, count: int) -> tuple[int, int]:
+    """(how often to halve `count` rows, none of whose sums is above `largest`; how much their sums hold then at most).
+
+    Each row is rounded up on its own, so the sums can grow by as much as there are rows; they have to stay below `TOP`.
+    """
+    halvings = 0
+    while (high := (largest >> halvings) + count) >= TOP:
+        halvings += 1
+    return halvings, high
 
 
 def _enough(lanes: Lanes, row: int, low: int, high: int, k: int, slack: int) -> int:

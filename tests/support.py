@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 
-from rag_lab import Document, Lab, Scope
+from rag_lab import Document, Lab, Scope, listed, postings, topk
 from rag_lab.bm25 import Bm25
 from rag_lab.chunking import whole
 from rag_lab.corpus import Corpus, CorpusSettings
@@ -48,6 +48,33 @@ def output_under_hash_seed(program: str, seed: str) -> bytes:
     environment = {**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": ROOT}
     return subprocess.run([sys.executable, "-c", program], env=environment, check=True, stdin=subprocess.DEVNULL,
                           capture_output=True, timeout=60).stdout
+
+
+# --- each way of searching posting lists, over small corpora -----------------------------------------------------------
+
+WAYS = ("one by one", "split", "add up")
+
+
+def search_by(monkeypatch, way: str) -> None:
+    """Search in this way from now on, however small the corpus; in blocks of 2 to 4 units and rows of 8."""
+    changes = {"one by one": (listed, "FEW_POSTINGS", 10 ** 9), "split": (listed, "FEW_TERMS", 10 ** 9),
+               "add up": (listed, "FEW_TERMS", 0)}
+    for module, name, value in [(postings, "SMALLEST", 2), (postings, "LARGEST", 4), (listed, "FEW_POSTINGS", 0),
+                                (topk, "PIECE", 0 if way == "split" else 8), changes[way]]:
+        monkeypatch.setattr(module, name, value)
+
+
+def by_every_way(monkeypatch, make, without=()):
+    """An index that `make` makes anew, once for each way of searching."""
+    for way in WAYS:
+        if way not in without:
+            search_by(monkeypatch, way)
+            yield make()
+
+
+def ranked(scores: dict[str, float]) -> list[tuple[str, float]]:
+    """(unit id, score) by falling score, equal scores by id."""
+    return sorted(scores.items(), key=lambda row: (-row[1], row[0]))
 
 
 # --- small random corpora: bags of the words a to e, white space between them ----------------------------------------

@@ -176,8 +176,8 @@ def test_a_hidden_unit_moves_no_score():
     assert index.over(["a", "b"]).search("x y", k=1) == [("a", pytest.approx((x + y) * share))]
 
 
-@pytest.mark.parametrize("k1", [-0.1, math.nan, math.inf, "1.2", None])
-def test_a_k1_below_zero_or_no_number_is_refused(k1):
+@pytest.mark.parametrize("k1", [-0.1, math.nan, math.inf, 1e308, 10 ** 400, "1.2", None])
+def test_a_k1_below_zero_or_no_number_or_beyond_reckoning_is_refused(k1):
     with pytest.raises(UsageError, match="k1 is .*at least 0"):
         Bm25([], k1=k1)
 
