@@ -65,13 +65,6 @@ class Lanes:
             numbers.byteswap()
         return int.from_bytes(numbers.tobytes(), "little")
 
-    def numbers(self, row: int) -> array:
-        """The numbers of a row: the inverse of `row`."""
-        found = array("H", row.to_bytes(LANE // 8 * self.count, "little"))
-        if _BIG_ENDIAN:
-            found.byteswap()
-        return found
-
     def halved(self, row: int, times: int = 1) -> int:
         """Each number of a row over 2^times, rounded up."""
         if not times:
@@ -83,20 +76,19 @@ class Lanes:
         """The highest bits of those lanes that hold `number` or more: lifted by TOP - number, they reach it."""
         return (row + self.ones * (TOP - number)) & self.tops
 
+    def marked(self, tops: int) -> list[int]:
+        """The units whose lanes are marked by their highest bit and nothing else, in rising order.
+
+        >>> lanes = Lanes(3)
+        >>> lanes.marked(lanes.at_least(lanes.row(array("H", [5, 2, 9])), 5))
+        [0, 2]
+        """
+        octets, mark, found = tops.to_bytes(LANE // 8 * self.count, "little"), b"\x80", []
+        at = octets.find(mark)
+        while at >= 0:
+            found.append(at // (LANE // 8))
+            at = octets.find(mark, at + 1)
+        return found
+
 
 _BIG_ENDIAN = array("H", [1]).tobytes() == b"\0\1"
-
-
-def marked(tops: int) -> list[int]:
-    """The units whose lanes are marked by their highest bit, in falling order.
-
-    >>> lanes = Lanes(3)
-    >>> marked(lanes.at_least(lanes.row(array("H", [5, 2, 9])), 5))
-    [2, 0]
-    """
-    found = []
-    while tops:
-        top = tops.bit_length() - 1
-        found.append(top // LANE)
-        tops ^= 1 << top
-    return found

@@ -17,7 +17,7 @@ from array import array
 from collections import Counter
 from typing import Callable, Mapping, NamedTuple, Sequence
 
-from .bits import TOP, Lanes, lowest, marked
+from .bits import TOP, Lanes, lowest
 from .postings import Block
 
 Scored = list[tuple[int, float]]                 # (unit number, score)
@@ -134,6 +134,7 @@ def _take(block: Block, units: int, times: Sequence[int], best: Best, sizes: Seq
 # --- many terms: add up rows of rounded numbers ------------------------------------------------------------------------
 
 PIECE = 1 << 14   # units in one row
+ENOUGH = 3        # times k: so many units are scored one by one rather than told apart by their bounds
 
 
 class Piece(NamedTuple):
@@ -176,17 +177,14 @@ def add_up(terms: Sequence[Mapping[int, Piece]], grid: float, k: int, sizes: Seq
 
 
 def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, sizes: Sequence[int], total) -> None:
-    """Score the units of one piece in the order of their bounds, as long as these reach the bar."""
+    """Score those units of one piece whose bounds reach the bar."""
     lanes = lanes_of(len(pieces[0].parts))
     lift = sum(piece.lift for piece in pieces)
     halvings, high = _halvings(lift + sum(piece.most for piece in pieces), len(pieces))
     row = sum(lanes.halved(piece.row, halvings) for piece in pieces)
     low = max(1, math.ceil((best.bar * grid + lift) / (1 << halvings)))
-    found = _enough(lanes, row, low, high, best.k, slack=len(pieces))
-    numbers, exact = lanes.numbers(row), [piece.parts for piece in pieces]
-    for unit in sorted(marked(found), key=numbers.__getitem__, reverse=True):
-        if (numbers[unit] << halvings) - lift < best.bar * grid:
-            break
+    exact = [piece.parts for piece in pieces]
+    for unit in lanes.marked(_enough(lanes, row, low, high, best.k, slack=len(pieces))):
         best.add(start + unit, total([parts[unit] for parts in exact], sizes[start + unit]))
 
 
@@ -207,17 +205,18 @@ def _enough(lanes: Lanes, row: int, low: int, high: int, k: int, slack: int) -> 
     No lane holds more than `high`. Each is at most `slack` above what it stands for, so much has to lie between the k-th
     lane and those that are left out.
     """
-    found, bar = lanes.at_least(row, low), low
-    if found.bit_count() <= 4 * k:
-        return found
-    high += 1
-    while high - bar > slack:             # at least k lanes reach `bar`, fewer than k reach `high`
-        middle = (bar + high) // 2
+    if low > 1:                            # a floor is known
+        found = lanes.at_least(row, low)
+        if found.bit_count() <= ENOUGH * k:
+            return found
+    bar, high = low, high + 1
+    while high - bar > slack:              # at least k lanes reach `bar`, or it is `low`; fewer than k reach `high`
+        middle = bar - (bar - high) // 3   # the k-th lane is rarely above a third of the greatest sum
         reach = lanes.at_least(row, middle).bit_count()
         if reach < k:
             high = middle
         else:
             bar = middle
-            if reach <= 4 * k:
+            if reach <= ENOUGH * k:
                 break
     return lanes.at_least(row, max(low, bar - slack))

@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rag_lab import postings, topk
-from rag_lab.bits import Lanes, set_of
+from rag_lab.bits import set_of
 from rag_lab.postings import Block, cut_blocks
 from rag_lab.topk import Best, Formula, Plan, add_up, piece_of, split
 
@@ -109,10 +109,10 @@ def test_a_bound_that_is_a_small_difference_of_large_numbers_does_not_come_out_t
 
 def test_a_piece_holds_what_a_term_adds_rounded_up_and_lifted_above_0():
     piece = piece_of({0: 2.1, 3: -1.5}, {0: 21.0, 3: -15.0}, 4)     # rounded up: 3 and -1; lifted by 1
-    assert (list(Lanes(4).numbers(piece.row)), piece.lift, piece.most) == ([4, 1, 1, 0], 1, 3)
+    assert ([piece.row >> 16 * unit & 0xFFFF for unit in range(4)], piece.lift, piece.most) == ([4, 1, 1, 0], 1, 3)
     assert list(piece.parts) == [21.0, 0.0, 0.0, -15.0]
     only_against = piece_of({1: -7.0}, {1: -7.0}, 2)
-    assert (list(Lanes(2).numbers(only_against.row)), only_against.lift, only_against.most) == ([7, 0], 7, 0)
+    assert ([only_against.row >> 16 * unit & 0xFFFF for unit in range(2)], only_against.lift, only_against.most) == ([7, 0], 7, 0)
 
 
 def pieces_of(parts: dict[int, float], n: int) -> dict:
