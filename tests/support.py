@@ -56,11 +56,11 @@ WAYS = ("one by one", "split", "add up")
 
 
 def search_by(monkeypatch, way: str) -> None:
-    """Search in this way from now on, however small the corpus; in blocks of 2 to 4 units and rows of 8."""
+    """Search in this way from now on, however small the corpus: in blocks of 3 or 4 units of mixed sizes, and rows of 8."""
     changes = {"one by one": (listed, "FEW_POSTINGS", 10 ** 9), "split": (listed, "FEW_TERMS", 10 ** 9),
                "add up": (listed, "FEW_TERMS", 0)}
-    for module, name, value in [(postings, "SMALLEST", 2), (postings, "LARGEST", 4), (listed, "FEW_POSTINGS", 0),
-                                (topk, "PIECE", 0 if way == "split" else 8), changes[way]]:
+    for module, name, value in [(postings, "SMALLEST", 3), (postings, "LARGEST", 4), (postings, "SPREAD", 3),
+                                (listed, "FEW_POSTINGS", 0), (topk, "PIECE", 0 if way == "split" else 8), changes[way]]:
         monkeypatch.setattr(module, name, value)
 
 

@@ -9,7 +9,7 @@ from rag_lab import UsageError, listed, topk
 from rag_lab.bm25 import Bm25
 from support import WAYS, by_every_way, ranked, search_by
 
-SETTINGS = [(1.2, 0.75), (0, 0.5), (1.2, 0.0), (1.2, 1.0), (1.2, 1e-12), (1e9, 0.75), (1e-300, 1e-300), (5e-324, 0.4),
+SETTINGS = [(1.2, 0.75), (0, 0.5), (1.2, 0.0), (1.2, 1.0), (1.2, 1e-12), (1.2, 1e-20), (1e9, 0.75), (1e-300, 1e-300), (5e-324, 0.4),
             (1e100, 1.0)]
 SHAPES = ["any", "any", "of one length", "one word each", "all equal", "a word in all", "some empty", "some huge"]
 

@@ -75,8 +75,9 @@ def test_units_of_other_sizes_that_tie_with_the_kth_are_all_returned():
 @pytest.mark.parametrize("seed", range(150))
 def test_splitting_equals_scoring_every_unit(seed, monkeypatch):
     choose = random.Random(seed)
-    monkeypatch.setattr(postings, "SMALLEST", 2)
-    monkeypatch.setattr(postings, "LARGEST", choose.choice([2, 4, 100]))
+    monkeypatch.setattr(postings, "SMALLEST", 3)
+    monkeypatch.setattr(postings, "LARGEST", choose.choice([3, 4, 100]))
+    monkeypatch.setattr(postings, "SPREAD", choose.choice([1.1, 3]))
     n, signed = choose.randint(1, 60), seed % 2
     sizes = sorted(choose.randint(1, choose.choice([1, 3, 30])) for _ in range(n))
     terms = [({unit: choose.choice([1, 1, 1, 2, 3]) * (choose.choice([1, -1]) if signed else 1)
@@ -156,3 +157,10 @@ def test_halved_rows_that_round_up_do_not_reach_the_top_of_a_lane():
     highest = [1639.0] * 10 + [1637.0] * 30
     terms = [{0: part, 1: 1.0, 2: 1.0} for part in highest]
     assert added_up(terms, 3, 1) == [[(0, 65500.0)]]
+
+
+def test_units_whose_parts_are_rounded_up_by_more_do_not_push_out_a_better_one():
+    # 20 terms. Units 1 to 20 have 20 parts of 1.01: 20.2 in all, but rounded up 40. Unit 0 has 21 from one term, rounded 21.
+    terms = [{unit: 1.01 for unit in range(1, 21)} for _ in range(20)]
+    terms[0][0] = 21.0
+    assert by_score(added_up(terms, 21, 1)[0])[0] == (0, 21.0)
