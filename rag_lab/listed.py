@@ -149,8 +149,8 @@ class PostingIndex(LiveIndex):
         blocks, sizes, part = self.postings.blocks, self.postings.sizes, self._part(term, count)
         best, plan = [0.0] * len(blocks), [()] * len(blocks)
         for place, rows in self._rows(term).items():
-            ends = {sizes[blocks[place].start], sizes[blocks[place].end - 1]}
-            bounded = [(max([self._bound(part(times, size), size) for size in ends]), times, units) for times, units in rows]
+            size = sizes[blocks[place].start]   # the smallest: there a sum of parts is worth most, if it is above 0
+            bounded = [(self._bound(part(times, size), size), times, units) for times, units in rows]
             plan[place] = tuple(sorted(bounded, reverse=True))
             best[place] = max(0.0, plan[place][0][0])
         return Plan(best, plan, part)
