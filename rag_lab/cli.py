@@ -14,7 +14,7 @@ from .files import canonical_json, decode
 from .flags import as_utf8, number, parse, scope_flags, scope_of, whole
 from .model import DEFAULT_THRESHOLD
 
-COMMANDS = ("inspect", "worked-scores", "diagnose", "manifest", "verify", "analyze", "ann", "reproduce", "reports")
+COMMANDS = ("inspect", "worked-scores", "diagnose", "manifest", "verify", "analyze", "ann", "bench", "reproduce", "reports")
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -2,7 +2,7 @@
 import os
 import sys
 
-from .errors import DataError, Fault, UsageError
+from .errors import DataError, Fault, UsageError, whole_number
 from .files import decode
 from .flags import as_utf8, parse, parser_of, scope_flags, scope_of, whole
 
@@ -108,10 +108,35 @@ def _ann(argv: list[str]) -> tuple[dict, int]:
     return report(subjects, Options(k=args.k), _say_time if args.times else lambda done: None), 0
 
 
+def _bench(argv: list[str]) -> tuple[dict, int]:
+    from .bench.peers import find_python
+    from .bench.report import Options, report
+    from .bench.texts import SIZE, texts_of
+    parser = parser_of("bench", "Measure builds and queries beside a plain scorer, SQLite FTS5 and engines of another Python. "
+                                "Prints times: never the same bytes twice. Exit 1 if scores that ought to be equal differ.")
+    parser.add_argument("--docs", metavar="FILE", help="JSONL rows of _id, title and text (default: generated texts)")
+    parser.add_argument("--queries", metavar="FILE", help="JSONL rows of _id and text (default: cut out of the texts)")
+    parser.add_argument("--size", type=whole, metavar="N", help=f"how many texts are generated (default {SIZE})")
+    parser.add_argument("--k", type=whole, default=10, metavar="N", help="results a query (default %(default)s)")
+    parser.add_argument("--rounds", type=whole, default=5, metavar="N",
+                        help="how often each query is asked; the least time counts (default %(default)s)")
+    parser.add_argument("--seconds", type=whole, default=30, metavar="N",
+                        help="an engine begins no further round after so many (default %(default)s)")
+    parser.add_argument("--peer-python", metavar="PYTHON", help="a Python that has rank_bm25, bm25s, tantivy, numpy")
+    args = parse(parser, argv)
+    options = Options(whole_number("--k", args.k, 1), whole_number("--rounds", args.rounds, 1),
+                      whole_number("--seconds", args.seconds, 0), args.peer_python and find_python(args.peer_python))
+    return report(texts_of(args.docs, args.queries, args.size), options, _say)
+
+
+def _say(talk: str) -> None:
+    print(f"rag_lab: {talk}", file=sys.stderr, flush=True)
+
+
 def _say_time(done: str) -> None:
     """One line of talk: processor seconds so far."""
     print(f"rag_lab: {sum(os.times()[:2]):.2f} s: {done}", file=sys.stderr)
 
 
 RUN = {"inspect": _inspect, "worked-scores": _worked_scores, "diagnose": _diagnose, "manifest": _manifest,
-       "verify": _verify, "analyze": _analyze, "ann": _ann, "reproduce": _reproduce, "reports": _reports}
+       "verify": _verify, "analyze": _analyze, "ann": _ann, "bench": _bench, "reproduce": _reproduce, "reports": _reports}

@@ -16,8 +16,8 @@ LAYERS = ["errors", "files", "strict_json", "sums", "model", "fields", "text", "
           "markdown", "sections", "regions", "chunking", "jsonl", "corpus", "events", "catalog", "cache", "index", "bits",
           "postings", "topk", "listed", "bm25", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
           "citation", "audit", "evidence", "packets", "retrieve", "loss", "seams", "manifest", "trec", "evaluation",
-          "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "swap", "workers", "building", "ann", "flags", "commands", "cli",
-          "experiments"]
+          "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "swap", "workers", "building", "ann",
+          "bench", "flags", "commands", "cli", "experiments"]
 
 
 def sources() -> dict[str, ast.Module]:
@@ -35,7 +35,10 @@ def sources() -> dict[str, ast.Module]:
 
 
 SOURCES = sources()
-PACKAGES = {"", "experiments", "ann"}
+PACKAGES = {"", "experiments", "ann", "bench"}
+MAY_START = {"workers": {"concurrent", "multiprocessing"},   # only where a user asks for several workers
+             "bench.peers": {"subprocess"}}                  # runs the Python that has the peers, and only if one is named
+MAY_TIME = {"bench.measure": {"time"}}        # its output is a measurement
 every_module = pytest.mark.parametrize("name", sorted(SOURCES))
 
 
@@ -84,8 +87,7 @@ def test_b109_nothing_that_runs_what_it_reads_is_imported_or_called(name):
 @every_module
 def test_b139_the_package_starts_no_process_thread_or_connection(name):
     starters = {"multiprocessing", "subprocess", "threading", "concurrent", "asyncio", "socket", "urllib", "http"}
-    allowed = {"concurrent", "multiprocessing"} if name == "workers" else set()   # only where a user asks for several workers
-    assert foreign(name) & starters <= allowed
+    assert foreign(name) & starters <= MAY_START.get(name, set())
 
 
 @every_module
@@ -109,6 +111,12 @@ def test_the_experiments_are_leaves_that_the_command_line_loads_only_when_asked_
     assert {name.split(".")[0] for name in SOURCES if "experiments" in imported(name)} <= {"commands", "experiments"}
     assert [node.module for node in SOURCES["commands"].body if isinstance(node, ast.ImportFrom)
             and "experiments" in (node.module or "")] == []
+
+
+def test_the_bench_is_a_leaf_that_the_command_line_loads_only_when_asked_for_it():
+    assert {name.split(".")[0] for name in SOURCES if "bench" in imported(name)} == {"bench", "commands"}
+    assert [node.module for node in SOURCES["cli"].body if isinstance(node, ast.ImportFrom)
+            and "bench" in (node.module or "")] == []
 
 
 def test_every_module_has_its_place_in_the_layers():
@@ -154,7 +162,7 @@ def test_talk_goes_to_stderr(name):
 
 @every_module
 def test_no_clock_and_no_chance_shapes_an_output(name):
-    assert foreign(name).isdisjoint({"random", "secrets", "uuid", "time", "locale"})
+    assert foreign(name) & {"random", "secrets", "uuid", "time", "locale"} <= MAY_TIME.get(name, set())
     assert [node.lineno for node in walk(name, ast.Attribute) if node.attr in ("now", "today", "utcnow", "getlocale")] == []
 
 
