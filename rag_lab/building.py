@@ -383,15 +383,15 @@ class Writer:
 # --- a build, an update ------------------------------------------------------------------------------------------------
 
 def build_index(corpus: str, out: str, vectors: bool = True, workers: int = 1, memory: int = MEMORY,
-                watch: Callable[[int], None] = lambda count: None) -> dict:
+                watch: Callable[[int], None] = lambda count: None, read: Callable[[float], None] = lambda share: None) -> dict:
     """Build an index file over a corpus, given as for `build_lab`, and put it in the place of `out`; what it holds, in numbers.
 
-    `workers`: processes that analyse; `watch` is called with the number of documents that are in. Raises `UsageError`, or
-    `DataError` with every fault of the corpus.
+    `workers`: processes that analyse; `watch` is called with the number of documents that are in, `read` with the share of the
+    corpus that has been read, from 0 to 1. Raises `UsageError`, or `DataError` with every fault of the corpus.
     """
     path, shipped_names = find("corpus", corpus), shipped("corpus")
     faults: list[Fault] = []
-    settings, rows = open_corpus(path, faults)
+    settings, rows = open_corpus(path, faults, read)
     with replacing(out) as beside, contextlib.closing(Writer(beside, memory)) as writer:
         writer.begin(settings, vectors, corpus in shipped_names)
         _stream(writer, stream_documents(rows, settings, faults), workers, watch)
@@ -402,7 +402,7 @@ def build_index(corpus: str, out: str, vectors: bool = True, workers: int = 1, m
 
 
 def update_index(index: str, corpus: str | None = None, deleted: Sequence[str] = (), workers: int = 1, memory: int = MEMORY,
-                 watch: Callable[[int], None] = lambda count: None) -> dict:
+                 watch: Callable[[int], None] = lambda count: None, read: Callable[[float], None] = lambda share: None) -> dict:
     """Add the documents of a corpus to an index file, each in place of the one with its id, and delete others.
 
     All of it happens or nothing. Parameters and errors as for `build_index`.
@@ -417,7 +417,7 @@ def update_index(index: str, corpus: str | None = None, deleted: Sequence[str] =
             for stone in stones:
                 writer.delete(stone)
             if corpus is not None:
-                settings, rows = open_corpus(find("corpus", corpus), faults)
+                settings, rows = open_corpus(find("corpus", corpus), faults, read)
                 _stream(writer, stream_documents(rows, settings, faults), workers, watch)
             if faults:
                 raise DataError(faults)
@@ -428,9 +428,10 @@ def update_index(index: str, corpus: str | None = None, deleted: Sequence[str] =
 def _stream(writer: Writer, documents: Iterable[Document], workers: int, watch: Callable[[int], None]) -> None:
     """Count the documents, by several processes if there are to be several, and add them in the order in which they came."""
     work = functools.partial(count, settings=writer.corpus, vectors=writer.settings["vectors"])
-    for number, counted in enumerate(in_order(work, documents, workers), start=1):
-        writer.add(counted)
-        watch(number)
+    with contextlib.closing(in_order(work, documents, workers)) as stream:   # its processes end here, whatever happens
+        for number, counted in enumerate(stream, start=1):
+            writer.add(counted)
+            watch(number)
 
 
 def told(path: str, changes: dict) -> dict:

@@ -16,7 +16,7 @@ from .corpus import CorpusSettings
 from .errors import UsageError
 from .files import digest
 from .index import LiveIndex, Selection
-from .lab import Lab
+from .lab import Lab, find, shipped
 from .model import Chunk, Document, Fact, Scope, Tombstone
 from .postings import Postings
 from .store import Store, StoredPostings
@@ -82,6 +82,14 @@ class Selected(Selection):
             for unit in postings.units_of(number):
                 flags[unit] = 0
         return bytes(flags)
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of the live units, in id order: for the few that must read them all."""
+        whole = self.store.setting("corpus")["chunker"] == "whole"
+        chunks = "chunk_id, number, class FROM documents JOIN chunks ON document = number ORDER BY chunk_id"
+        documents = "doc_id, number, class FROM documents WHERE gone = 0 ORDER BY doc_id"
+        return (unit_id for unit_id, number, group in self.store.rows(f"SELECT {documents if whole else chunks}")
+                if group in self.classes and number not in self.gone)
 
     def terms_lost(self) -> list[str]:
         """The different terms of the documents deleted since, of the classes at hand: the live units may hold them no more."""
@@ -209,6 +217,17 @@ class _Lookup(Mapping):
         return sum(1 for _ in self)
 
 
+def open_lab(path: str, qrels: str | None = None, seams: "Seams | None" = None, cache: "ResultCache | None" = None) -> "StoredLab":
+    """The lab over an index in a file. `qrels` as for `build_lab`; without it the judgements of a corpus that comes with the lab.
+
+    Raises `DataError` for a file that is no index, or is damaged.
+    """
+    lab = StoredLab(path, None if qrels is None else find("qrels", qrels), seams, cache)
+    if qrels is None:
+        lab.qrels_path = shipped("qrels").get(lab.shipped_name)
+    return lab
+
+
 class StoredLab(Lab):
     """A lab over an index in a file. It answers, deletes for as long as it is open, and evaluates; see `Lab`."""
 
@@ -221,6 +240,11 @@ class StoredLab(Lab):
         postings = StoredPostings(self.store, "bm25", self.settings.k1 * self.settings.b > 0)
         self._bm25 = Bm25(postings, self.settings.k1, self.settings.b, self._query_terms)
         self._dense = None
+
+    @property
+    def shipped_name(self) -> str | None:
+        """The name of the corpus that comes with the lab from which the index was built; None if it was one of the user's own."""
+        return self.settings.name if self.store.setting("shipped") else None
 
     def _terms_of(self, document: Document) -> Iterator[str]:
         return (term for chunk in CHUNKERS[self.settings.chunker](document) for term in self.analyzer.terms(searchable(chunk)))
