@@ -23,10 +23,12 @@ def in_order(work: Callable[[Work], Result], stream: Iterable[Work], workers: in
     if whole_number("workers", workers, 1) == 1:
         yield from map(work, stream)
         return
-    from concurrent.futures import ProcessPoolExecutor   # here, for one worker does without
+    import signal   # these here, for one worker does without
+    from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
     pieces, waiting = iter(stream), deque()
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    quiet = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}   # Ctrl-C is for the one who shares out
+    with ProcessPoolExecutor(workers, get_context("spawn"), **quiet) as pool:
         try:
             while batch := list(itertools.islice(pieces, BATCH)):
                 waiting.append(pool.submit(_all, work, batch))
