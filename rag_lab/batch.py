@@ -6,10 +6,12 @@ itself, once, when its first query comes. Results are taken in the order of the 
 import argparse
 import contextlib
 import functools
+import os
 from typing import Iterator
 
 from . import evaluation
 from .asking import answer, lab_asked, options_of
+from .errors import UsageError
 from .evaluation import Evaluation, Grades, QueryResult
 from .files import json_line
 from .trec import Query
@@ -22,12 +24,15 @@ class Asker:
     """The lab of a command line, opened by the process that asks it."""
 
     def __init__(self, args: argparse.Namespace):
-        self.args = args
+        self.args, self._file = args, _state_of(args.index)
 
     @functools.cached_property
     def lab(self) -> "Lab":
-        """The lab, opened when first asked for."""
-        return lab_asked(self.args)
+        """The lab, opened when first asked for. Raises `UsageError` if another index has taken the place of the file meanwhile."""
+        lab = lab_asked(self.args)
+        if _state_of(self.args.index) != self._file:
+            raise UsageError(f"the index {self.args.index!r} was replaced while it was being opened; run it again")
+        return lab
 
     def line(self, query: Query) -> str:
         """The id of a query and its report, as a line of JSON."""
@@ -39,6 +44,14 @@ class Asker:
         settings = self.lab.options(**options_of(self.args))
         told = functools.partial(self.lab.fate, tell=False)
         return evaluation.measure(query, self.lab.search(query.text, settings), grades, settings.k, told)
+
+
+def _state_of(index: str | None) -> tuple | None:
+    """What tells the file of an index from one that takes its place."""
+    if index is None or not os.path.exists(index):
+        return None
+    status = os.stat(index)
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def answers(args: argparse.Namespace, queries: tuple[Query, ...]) -> Iterator[str]:

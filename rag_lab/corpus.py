@@ -89,20 +89,27 @@ def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[
     return tuple(documents[doc_id] for doc_id in sorted(documents))
 
 
-def stream_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[Fault]) -> Iterator[Document]:
-    """The documents of the rows one by one; faults, that of an id which stands twice among them, are added to `faults`."""
+def stream_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[Fault],
+                     deleted: Mapping = MappingProxyType({})) -> Iterator[Document]:
+    """The documents of the rows one by one, without those that have a fault: faults are added to `faults`.
+
+    It is a fault if an id stands twice, or is that of a document that was `deleted`.
+    """
     homes: dict[str, tuple[str, int | None]] = {}
     for row in rows:
         made = _documents(row, settings, faults)
-        own = row.head.get("id")
+        own, before = row.head.get("id"), len(faults)
         for doc_id in dict.fromkeys([own] * isinstance(own, str) + [document.doc_id for document in made]):   # regions too
-            if doc_id in homes:
+            if doc_id in deleted:
+                faults.append(Fault(row.path, row.line_of("id"), f"id {doc_id!r} was deleted, and stays so", "give it a new id"))
+            elif doc_id in homes:
                 path, line = homes[doc_id]
                 rule = f"id {doc_id!r} stands in {path if line is None else f'{path}:{line}'} too"
                 faults.append(Fault(row.path, row.line_of("id"), rule, "give each document its own id"))
             else:
                 homes[doc_id] = row.path, row.line
-        yield from made
+        if len(faults) == before:
+            yield from made
 
 
 # --- corpus.toml ----------------------------------------------------------------------------------------------------

@@ -145,3 +145,17 @@ def test_a_line_is_written_as_soon_as_it_is_made_and_a_reader_may_leave(file, wo
         process.stdout.close()
         talk = process.stderr.read()
     assert (first["id"], talk, process.returncode) == ("q1", b"", 0)
+
+
+def test_processes_never_answer_from_two_states_of_an_index(index, tmp_path):
+    from argparse import Namespace
+    from rag_lab.batch import Asker
+    from rag_lab.errors import UsageError
+    args = Namespace(index=str(tmp_path / "x.db"), corpus=None, qrels=None, encoder=None, retriever=None, reranker=None, delete=[],
+                     tenant=None, principal=None, role=None, target_version=None, as_of=None)
+    build_index("acl", args.index)
+    early, late = Asker(args), Asker(args)   # as they are sent to two processes
+    assert early.lab.settings.name == "acl"
+    build_index("scheduler", args.index)
+    with pytest.raises(UsageError, match="was replaced"):
+        late.lab

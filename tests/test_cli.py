@@ -459,8 +459,8 @@ def test_a_query_loads_nothing_that_it_does_without():
     done = subprocess.run([sys.executable, "-S", "-c", program, "--query", REFUND, "--hybrid", "--rerank"],
                           env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
     idle = {"audit", "batch", "building", "cache", "commands", "evaluation", "events", "governed", "jsonl", "loss", "manifest", "markdown",
-            "numbers", "packets", "progress", "regions", "scores", "seams", "sections", "source_code", "spans", "store", "stored",
-            "strict_json", "swap", "trec", "workers"}
+            "numbers", "packets", "progress", "regions", "scores", "seams", "sections", "segments", "source_code", "spans", "store",
+            "stored", "strict_json", "swap", "tally", "trec", "workers"}
     loaded = set(done.stdout.decode().split())
     assert "rag_lab.lab" in loaded
     assert loaded & {"dataclasses", "inspect", "multiprocessing", "shutil", "sqlite3", *(f"rag_lab.{name}" for name in idle)} == set()

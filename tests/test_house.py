@@ -16,8 +16,8 @@ LAYERS = ["errors", "files", "strict_json", "sums", "model", "fields", "text", "
           "markdown", "sections", "regions", "chunking", "jsonl", "corpus", "events", "catalog", "cache", "index", "bits",
           "postings", "topk", "listed", "bm25", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
           "citation", "audit", "evidence", "packets", "retrieve", "loss", "seams", "manifest", "trec", "evaluation",
-          "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "swap", "workers", "building",
-          "progress", "ann", "flags", "asking", "batch", "commands", "cli", "experiments"]
+          "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "tally", "segments", "swap",
+          "workers", "building", "progress", "ann", "flags", "asking", "batch", "commands", "cli", "experiments"]
 
 
 def sources() -> dict[str, ast.Module]:
