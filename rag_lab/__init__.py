@@ -27,4 +27,11 @@ from .model import Citation, Document, Outcome, Preference, Scope, Settings, Tom
 __version__ = "0.1.0"
 
 __all__ = ["Citation", "DataError", "Document", "Lab", "LabError", "Outcome", "Preference", "Scope", "Settings", "Tombstone",
-           "UsageError", "build_lab"]
+           "UsageError", "build_lab", "open_lab"]
+
+
+def __getattr__(name: str):
+    if name != "open_lab":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from .stored import open_lab   # when it is asked for: SQLite takes its time to load, and few programs need it
+    return open_lab

@@ -1,6 +1,6 @@
 """Which flags make which call? Flags in, one call, one JSON document out; nothing about retrieval is decided here.
 
-stdout is data: one JSON document, UTF-8 with LF on every platform. stderr is talk. Exit codes: 0 it ran, also when the lab
+stdout is data: one JSON document, or for many queries one a line, UTF-8 with LF on every platform. stderr is talk. Exit codes: 0 it ran, also when the lab
 refuses to answer or the reader closed the pipe; 1 a fault in the data, or a reproduction or a citation that does not hold;
 2 a fault in the call; 130 interrupted.
 """
@@ -11,10 +11,11 @@ import sys
 from . import __version__
 from .errors import LabError, UsageError
 from .files import canonical_json, decode
-from .flags import as_utf8, number, parse, scope_flags, scope_of, whole
+from .flags import as_utf8, corpus_flags, number, parse, scope_flags, whole
 from .model import DEFAULT_THRESHOLD
 
-COMMANDS = ("inspect", "worked-scores", "diagnose", "manifest", "verify", "analyze", "ann", "bench", "reproduce", "reports")
+COMMANDS = ("inspect", "worked-scores", "diagnose", "manifest", "verify", "analyze", "ann", "index", "bench", "reproduce",
+            "reports")
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -35,17 +36,33 @@ def _talk(argv: list[str]) -> int:
     """Run, print, and turn every foreseen fault into a line on stderr and a code."""
     try:
         document, code = run(argv)
-        text = canonical_json(document)
+        if isinstance(document, dict):
+            _write(canonical_json(document))
+        else:
+            _write_all(document)
+        return code
     except LabError as error:
         print(f"rag_lab: error: {error}", file=sys.stderr)
         return error.exit_code
     except SystemExit as stop:         # argparse has printed help, the version or what is wrong
-        text, code = "", stop.code
+        _write("")
+        return stop.code
+
+
+def _write_all(lines) -> None:
+    """Write what a generator makes, each line as soon as it is made."""
+    try:
+        for line in lines:
+            _write(line)
+    finally:
+        lines.close()                  # and whatever processes make them
+
+
+def _write(text: str) -> None:
     if sys.stdout is not None:         # None if it was closed before we began
         sys.stdout.flush()
         sys.stdout.buffer.write(text.encode("utf-8"))
         sys.stdout.buffer.flush()
-    return code
 
 
 def _give_up_stdout(code: int) -> int:
@@ -54,17 +71,17 @@ def _give_up_stdout(code: int) -> int:
     return code
 
 
-def run(argv: list[str]) -> tuple[dict, int]:
-    """(the JSON document that a command line prints, its exit code), for experiments that read it."""
+def run(argv: list[str]) -> tuple["dict | Iterator[str]", int]:
+    """(what a command line prints, its exit code), for experiments that read it: a JSON document, or with --queries its lines."""
     if argv and argv[0] in COMMANDS:
         from .commands import RUN   # here, for a query does without
         return RUN[argv[0]](argv[1:])
     return _query_or_eval(argv), 0
 
 
-# --- python -m rag_lab --query | --eval -----------------------------------------------------------------------------
+# --- python -m rag_lab --query | --queries | --eval -----------------------------------------------------------------------------
 
-def _query_or_eval(argv: list[str]) -> dict:
+def _query_or_eval(argv: list[str]) -> "dict | Iterator[str]":
     argv, dashed = _take_dashed_query(argv)
     args = parse(_main_parser(), argv)
     if dashed is not None:
@@ -77,9 +94,9 @@ def _query_or_eval(argv: list[str]) -> dict:
         raise UsageError(f"{args.text!r} is no command; put a question in quotes behind --query; the commands are "
                          + ", ".join(COMMANDS))
     query = _query_of(args)
-    if args.eval == (query is not None):
-        raise UsageError("ask for one thing: --query TEXT, or --eval")
-    return _evaluate(args) if args.eval else _search(args, query)
+    if (query is not None) + (args.queries is not None) + args.eval != 1:
+        raise UsageError("ask for one thing: --query TEXT, --queries FILE, or --eval")
+    return _evaluate(args) if args.eval else _batch(args) if query is None else _search(args, query)
 
 
 def _main_parser() -> argparse.ArgumentParser:
@@ -95,7 +112,10 @@ def _main_parser() -> argparse.ArgumentParser:
     option("-h", "--help", action="help", help="show this help message and exit")
     option("--version", action="version", version=f"rag_lab {__version__}")
     option("--query", metavar="TEXT", help="the question; - reads it from standard input")
+    option("--queries", metavar="FILE",
+           help='many questions: rows {"_id", "text"} of a JSONL file, - for standard input; prints one JSON document a line')
     option("--eval", action="store_true", help="run every judged query and measure")
+    option("--workers", type=whole, metavar="N", help="processes that answer --queries or --eval (default 1); same output")
     option("--k", type=whole, metavar="N", help="results (default 5)")
     option("--pool", type=whole, metavar="N", help="candidates per channel and for the reranker (default 20)")
     option("--hybrid", action="store_true",
@@ -107,7 +127,7 @@ def _main_parser() -> argparse.ArgumentParser:
     option("--show-context", action="store_true", help="show 40 characters before and after each quote")
     option("--explain", action="store_true", help="show where each score comes from")
     option("--why", metavar="ID", help="tell what became of a document: ranks, scores, the stage that lost it")
-    option("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
+    corpus_flags(flags)
     option("--qrels", metavar="NAME|PATH", help="the judgements for --eval (default: those of the corpus)")
     scope_flags(flags)
     option("--encoder", metavar="MODULE:NAME", help="your own vectors for the second channel: (text) -> numbers")
@@ -117,47 +137,32 @@ def _main_parser() -> argparse.ArgumentParser:
 
 
 def _search(args: argparse.Namespace, query: str) -> dict:
-    from .lab import build_lab
-    from .report import search_report
+    from .asking import answer, lab_asked
+    for flag in ("qrels", "workers"):
+        if getattr(args, flag) is not None:
+            raise UsageError(f"--{flag} goes with --eval" + (", or with --queries" if flag == "workers" else ""))
+    return answer(lab_asked(args), query, args)
+
+
+def _batch(args: argparse.Namespace) -> "Iterator[str]":
+    from .batch import answers
+    from .trec import queries_in, read_queries
     if args.qrels is not None:
         raise UsageError("--qrels goes with --eval")
-    lab = build_lab(args.corpus, seams=_seams(args))
-    lab.scope = scope_of(args, lab.scope)
-    for doc_id in args.delete:
-        lab.delete(as_utf8(doc_id))
-    outcome = lab.search(query, show_context=args.show_context, explain=args.explain, **_options(args))
-    return search_report(outcome, lab.fate(outcome, as_utf8(args.why)) if args.why is not None else None)
+    return answers(args, queries_in(_standard_input("--queries"), "standard input") if args.queries == "-"
+                   else read_queries(args.queries))
 
 
 def _evaluate(args: argparse.Namespace) -> dict:
-    from .lab import build_lab
     from .scores import evaluation_report
     for flag in ("show_context", "explain", "why"):
         if getattr(args, flag) not in (None, False):
             raise UsageError(f"--{flag.replace('_', '-')} goes with --query")
-    lab = build_lab(args.corpus, args.qrels, _seams(args))
-    lab.scope = scope_of(args, lab.scope)
-    for doc_id in args.delete:
-        lab.delete(as_utf8(doc_id))
-    return evaluation_report(lab.evaluate(**_options(args)))
-
-
-def _seams(args: argparse.Namespace):
-    """The user's own parts, if any were named."""
-    if args.encoder is None and args.retriever is None and args.reranker is None:
-        return None
-    if not args.hybrid and (args.encoder or args.retriever):
-        raise UsageError("--encoder and --retriever stand for the second channel; add --hybrid")
-    if not args.rerank and args.reranker:
-        raise UsageError("--reranker goes with --rerank")
-    from .seams import load_seams   # here, for few command lines have one
-    return load_seams(encoder=args.encoder, retriever=args.retriever, reranker=args.reranker)
-
-
-def _options(args: argparse.Namespace) -> dict:
-    """The flags that were given; for the others the corpus has its defaults."""
-    given = {name: getattr(args, name) for name in ("k", "pool", "hybrid", "rerank", "threshold")}
-    return {name: value for name, value in given.items() if value is not None}
+    if args.workers in (None, 1):
+        from .asking import lab_asked, options_of
+        return evaluation_report(lab_asked(args).evaluate(**options_of(args)))
+    from .batch import evaluated
+    return evaluation_report(evaluated(args))
 
 
 def _query_of(args: argparse.Namespace) -> str | None:
@@ -166,10 +171,14 @@ def _query_of(args: argparse.Namespace) -> str | None:
         raise UsageError(f"two queries were given: {args.query!r} and {args.text!r}; put the query in quotes")
     query = args.text if args.query is None else args.query
     if query == "-":
-        if sys.stdin is None:
-            raise UsageError("--query - reads standard input, but that is closed")
-        return decode(sys.stdin.buffer.read(), "standard input").removesuffix("\n")
+        return _standard_input("--query").removesuffix("\n")
     return query if query is None else as_utf8(query)
+
+
+def _standard_input(flag: str) -> str:
+    if sys.stdin is None:
+        raise UsageError(f"{flag} - reads standard input, but that is closed")
+    return decode(sys.stdin.buffer.read(), "standard input")
 
 
 def _take_dashed_query(argv: list[str]) -> tuple[list[str], str | None]:

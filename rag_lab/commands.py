@@ -2,9 +2,10 @@
 import os
 import sys
 
-from .errors import DataError, Fault, UsageError, whole_number
+from .errors import DataError, Fault, LabError, UsageError, whole_number
 from .files import decode
-from .flags import as_utf8, parse, parser_of, scope_flags, scope_of, whole
+from .asking import lab_named
+from .flags import as_utf8, corpus_flags, parse, parser_of, scope_flags, scope_of, whole
 
 
 def _inspect(argv: list[str]) -> tuple[dict, int]:
@@ -21,25 +22,26 @@ def _worked_scores(argv: list[str]) -> tuple[dict, int]:
 
 
 def _diagnose(argv: list[str]) -> tuple[dict, int]:
-    from .experiments.evidence_first import CORPUS, K, diagnose
+    from .experiments.evidence_first import CORPUS, K, diagnose, questions_of
     parser = parser_of("diagnose", "Print what is covered of the questions' evidence slots, and which stage is at fault.")
-    parser.add_argument("--corpus", default=CORPUS, metavar="NAME|PATH", help="the corpus (default %(default)s)")
+    corpus_flags(parser, CORPUS)
     parser.add_argument("--questions", metavar="FILE", help="questions with evidence slots (default: those of the corpus)")
     parser.add_argument("--k", type=whole, default=K, metavar="N", help="passages kept for each slot (default %(default)s)")
     args = parse(parser, argv)
-    return diagnose(args.corpus, args.questions, args.k), 0
+    lab = lab_named(args, CORPUS)
+    corpus = lab.shipped_name if args.index is not None else CORPUS if args.corpus is None else args.corpus
+    return diagnose(lab, questions_of(corpus, args.questions), args.k), 0
 
 
 def _manifest(argv: list[str]) -> tuple[dict, int]:
     from . import manifest
-    from .lab import build_lab
     from .seams import load_seams
     parser = parser_of("manifest", "Print what the index of a corpus is made of, or check a manifest that was kept.")
-    parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
+    corpus_flags(parser)
     parser.add_argument("--check", metavar="FILE", help="a kept manifest; every difference is a fault")
     parser.add_argument("--encoder", metavar="MODULE:NAME", help="your own encoder")
     args = parse(parser, argv)
-    made = build_lab(args.corpus, seams=load_seams(encoder=args.encoder) if args.encoder else None).manifest
+    made = lab_named(args, seams=load_seams(encoder=args.encoder) if args.encoder else None).manifest
     if args.check is not None:
         manifest.check(manifest.read(args.check), made, args.check)
     return made, 0
@@ -48,11 +50,10 @@ def _manifest(argv: list[str]) -> tuple[dict, int]:
 def _verify(argv: list[str]) -> tuple[dict, int]:
     from . import audit
     from .files import read_text
-    from .lab import build_lab
     from .strict_json import parse_json_object
     parser = parser_of("verify", "Check kept citations against the corpus as it is now. Exit 1 if one does not hold.")
     parser.add_argument("file", metavar="FILE", help="a citation or a search report as JSON; - reads standard input")
-    parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH", help="the corpus (default handbook)")
+    corpus_flags(parser)
     scope_flags(parser)
     args = parse(parser, argv)
     text = decode(sys.stdin.buffer.read(), "standard input") if args.file == "-" else read_text(args.file)
@@ -60,7 +61,7 @@ def _verify(argv: list[str]) -> tuple[dict, int]:
         kept = audit.read_citations(parse_json_object(text), args.file)
     except ValueError as error:
         raise DataError([Fault(args.file, None, f"it is no JSON object: {error}", "keep what the lab printed")]) from error
-    lab = build_lab(args.corpus)
+    lab = lab_named(args)
     lab.scope = scope_of(args, lab.scope)
     rows = audit.audit(kept, lab.docs)
     stale = sum(row["status"] != "holds" for row in rows)
@@ -97,15 +98,71 @@ def _ann(argv: list[str]) -> tuple[dict, int]:
     from .ann.subject import UNITS, subject_of
     parser = parser_of("ann", "Compare approximate indexes with the exact scan: recall, units touched, bytes, filters.")
     parser.add_argument("--corpus", metavar="NAME|PATH", help="a corpus to measure beside the handbook")
+    parser.add_argument("--index", metavar="FILE", help="an index of a corpus in a file, in place of --corpus")
+    parser.add_argument("--qrels", metavar="NAME|PATH", help="judgements of the queries, for an index of a corpus of your own")
     parser.add_argument("--units", type=whole, default=UNITS, metavar="N", help="at most N units (default %(default)s)")
     parser.add_argument("--k", type=whole, default=5, metavar="N", help="results a query (default %(default)s)")
     parser.add_argument("--times", action="store_true", help="say on stderr how long each step took")
     args = parse(parser, argv)
-    if args.corpus == "handbook":
+    if args.index is None and args.qrels is not None:
+        raise UsageError("--qrels goes with --index here; a corpus brings its own queries")
+    other = args.corpus if args.index is None else lab_named(args, qrels=args.qrels)
+    if other == "handbook" or args.index is not None and other.shipped_name == "handbook":
         raise UsageError("the handbook is always measured; name another corpus, or none")
-    names = ["handbook"] if args.corpus is None else ["handbook", args.corpus]
-    subjects = [subject_of(name, args.units) for name in names]
+    subjects = [subject_of(one, args.units) for one in ("handbook", other) if one is not None]
     return report(subjects, Options(k=args.k), _say_time if args.times else lambda done: None), 0
+
+
+def _index(argv: list[str]) -> tuple[dict, int]:
+    import sqlite3
+    from . import building
+    from .progress import shown_on
+    parser = parser_of("index", "Build an index of a corpus in one file, or bring one up to date. Prints what the file holds.")
+    parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="a corpus by name or path, as --corpus takes it")
+    parser.add_argument("--out", metavar="FILE", help="build the index anew and put it there, in place of an older one")
+    parser.add_argument("--update", metavar="FILE", help="put the documents of CORPUS into the index there, each for the one of its id")
+    parser.add_argument("--delete", action="append", default=[], metavar="ID", help="with --update: delete a document; repeatable")
+    parser.add_argument("--lexical", action="store_true", help="with --out: no vectors, so no --hybrid; smaller and faster")
+    parser.add_argument("--workers", type=whole, default=1, metavar="N", help="processes that analyse (default 1); same file")
+    parser.add_argument("--memory", type=whole, default=building.MEMORY, metavar="MB",
+                        help="what may wait in memory to be written, at least 16 (default %(default)s)")
+    parser.add_argument("--quiet", action="store_true", help="show no progress, which is shown on a terminal only")
+    args = parse(parser, argv)
+    _check_index(args)
+    shared = {"workers": whole_number("--workers", args.workers, 1), "memory": whole_number("--memory", args.memory, 16)}
+    try:
+        with shown_on(None if args.quiet else sys.stderr) as progress:
+            shared |= {"watch": progress.done, "read": progress.read}
+            if args.update is None:
+                return building.build_index(args.corpus, args.out, not args.lexical, **shared), 0
+            return building.update_index(args.update, args.corpus, [as_utf8(doc_id) for doc_id in args.delete], **shared), 0
+    except sqlite3.Error as error:   # no room on the disk, for one
+        raise LabError(f"the index cannot be written (SQLite says: {error})") from error
+
+
+def _check_index(args) -> None:
+    """Raise `UsageError` for flags that do not go together, or a file that it would be a pity to lose."""
+    if (args.out is None) == (args.update is None):
+        raise UsageError("say where the index is to be: --out FILE for a new one, or --update FILE for one that there is")
+    if args.out is not None:
+        if args.corpus is None:
+            raise UsageError("--out needs a corpus to build the index of: python -m rag_lab index CORPUS --out FILE")
+        if args.delete:
+            raise UsageError("--delete goes with --update")
+        if os.path.exists(args.out) and not _is_database(args.out):
+            raise UsageError(f"{args.out!r} is there and no index; name another file, or remove it first")
+    elif args.lexical:
+        raise UsageError("--lexical goes with --out; an update keeps to what the index has")
+    elif args.corpus is None and not args.delete:
+        raise UsageError("there is nothing to do; name a corpus to put into the index, or --delete ID")
+
+
+def _is_database(path: str) -> bool:
+    """Whether a file begins as SQLite's files do."""
+    if not os.path.isfile(path):
+        return False
+    with open(path, "rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
 
 
 def _bench(argv: list[str]) -> tuple[dict, int]:
@@ -139,4 +196,5 @@ def _say_time(done: str) -> None:
 
 
 RUN = {"inspect": _inspect, "worked-scores": _worked_scores, "diagnose": _diagnose, "manifest": _manifest,
-       "verify": _verify, "analyze": _analyze, "ann": _ann, "bench": _bench, "reproduce": _reproduce, "reports": _reports}
+       "verify": _verify, "analyze": _analyze, "ann": _ann, "index": _index, "bench": _bench, "reproduce": _reproduce,
+       "reports": _reports}

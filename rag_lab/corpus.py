@@ -62,15 +62,19 @@ def load_corpus(path: str) -> Corpus:
     return Corpus(settings, make_documents(rows, settings, faults))
 
 
-def open_corpus(path: str, faults: list[Fault]) -> tuple[CorpusSettings, Iterable[_Row]]:
-    """The settings of the corpus at `path`, and its rows, those of a JSONL file as they are read; raises as `load_corpus`."""
+def open_corpus(path: str, faults: list[Fault],
+                read: Callable[[float], None] = lambda share: None) -> tuple[CorpusSettings, Iterable[_Row]]:
+    """The settings of the corpus at `path`, and its rows, those of a JSONL file as they are read; raises as `load_corpus`.
+
+    `read` is told what share of the corpus has been read, from 0 to 1: of a file's bytes, or of a folder's files.
+    """
     if os.path.isdir(path) and os.path.exists(os.path.join(path, "corpus.toml")):
         settings = _read_settings(os.path.join(path, "corpus.toml"), faults)
-        return settings, _markdown_rows(path, settings.name, faults)
+        return settings, _told(_markdown_rows(path, settings.name, faults), read)
     if os.path.isfile(path) or os.path.isfile(os.path.join(path, "corpus.jsonl")):
         file = path if os.path.isfile(path) else os.path.join(path, "corpus.jsonl")
         settings = _settings_of_rows(path)
-        return settings, _jsonl_rows(file, settings.name, faults)
+        return settings, _jsonl_rows(file, settings.name, faults, read)
     raise UsageError(f"{path!r} is no corpus; name a folder with a corpus.toml, a BEIR folder with a corpus.jsonl, "
                      "or a JSONL file")
 
@@ -85,20 +89,27 @@ def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[
     return tuple(documents[doc_id] for doc_id in sorted(documents))
 
 
-def stream_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[Fault]) -> Iterator[Document]:
-    """The documents of the rows one by one; faults, that of an id which stands twice among them, are added to `faults`."""
+def stream_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[Fault],
+                     deleted: Mapping = MappingProxyType({})) -> Iterator[Document]:
+    """The documents of the rows one by one, without those that have a fault: faults are added to `faults`.
+
+    It is a fault if an id stands twice, or is that of a document that was `deleted`.
+    """
     homes: dict[str, tuple[str, int | None]] = {}
     for row in rows:
         made = _documents(row, settings, faults)
-        own = row.head.get("id")
+        own, before = row.head.get("id"), len(faults)
         for doc_id in dict.fromkeys([own] * isinstance(own, str) + [document.doc_id for document in made]):   # regions too
-            if doc_id in homes:
+            if doc_id in deleted:
+                faults.append(Fault(row.path, row.line_of("id"), f"id {doc_id!r} was deleted, and stays so", "give it a new id"))
+            elif doc_id in homes:
                 path, line = homes[doc_id]
                 rule = f"id {doc_id!r} stands in {path if line is None else f'{path}:{line}'} too"
                 faults.append(Fault(row.path, row.line_of("id"), rule, "give each document its own id"))
             else:
                 homes[doc_id] = row.path, row.line
-        yield from made
+        if len(faults) == before:
+            yield from made
 
 
 # --- corpus.toml ----------------------------------------------------------------------------------------------------
@@ -208,11 +219,18 @@ def _split_head(source: str, path: str, place: str, faults: list[Fault]) -> _Row
     return _Row(path, None, place, _parse_toml(before, path, 1, faults), text, functools.partial(_line_of, before, 1))
 
 
-def _jsonl_rows(path: str, name: str, faults: list[Fault]) -> Iterator[_Row]:
+def _told(rows: list[_Row], read: Callable[[float], None]) -> Iterator[_Row]:
+    """The rows, and word of what share of them has been taken."""
+    for number, row in enumerate(rows, start=1):
+        read(number / len(rows))
+        yield row
+
+
+def _jsonl_rows(path: str, name: str, faults: list[Fault], read: Callable[[float], None]) -> Iterator[_Row]:
     from .jsonl import read_rows   # here, for a folder of Markdown does without
     place = f"{name}/{os.path.basename(path)}"
     return (_Row(path, number, place, head, text, lambda field, number=number: number)
-            for number, head, text in read_rows(path, faults))
+            for number, head, text in read_rows(path, faults, read))
 
 
 def _parse_toml(source: str, path: str, lines_before: int, faults: list[Fault]) -> dict:

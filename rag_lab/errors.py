@@ -42,6 +42,9 @@ class DataError(LabError):
         heading = "1 fault in the data" if count == 1 else f"{count} faults in the data"
         super().__init__("\n".join([f"{heading}:", *map(str, self.faults)]))
 
+    def __reduce__(self):
+        return DataError, (self.faults,)   # so that one process can hand it to another
+
 
 def whole_number(name: str, value, least: int) -> int:
     """`value` if it is a whole number of at least `least`; else a `UsageError` that names it. A bool is no number."""

@@ -51,8 +51,13 @@ class Evaluation(NamedTuple):
 def evaluate(search: Callable[[str, Settings], Outcome], judged: Judged, settings: Settings,
              fate: Callable[[Outcome, str], Fate] | None = None) -> Evaluation:
     """Run every judged query through `search`, measure it, and ask `fate`, if given, where each missed document was lost."""
-    results = tuple(_measure(query, search(query.text, settings), judged.qrels[query.query_id], settings.k, fate)
+    results = tuple(measure(query, search(query.text, settings), judged.qrels[query.query_id], settings.k, fate)
                     for query in judged.queries)
+    return summed_up(results, settings, fate is not None)
+
+
+def summed_up(results: tuple[QueryResult, ...], settings: Settings, fated: bool = True) -> Evaluation:
+    """The evaluation that these results make. `fated`: whether it was asked where the missed documents were lost."""
     macro = {"recall@k": mean([result.recall for result in results]),
              "mrr": mean([result.reciprocal_rank for result in results]),
              "ndcg@k": mean([result.ndcg for result in results]),
@@ -63,8 +68,8 @@ def evaluate(search: Callable[[str, Settings], Outcome], judged: Judged, setting
               "missed": sum(result.recall is not None and result.recall < 1 for result in results)}
     fates = [lost for result in results for lost in result.fates]
     stages = [lost.stage for lost in fates]
-    losses = {stage: stages.count(stage) for stage in STAGES} if fate else None
-    return Evaluation(settings, macro, counts, losses, channel_losses(fates, settings.pool) if fate else None, results)
+    losses = {stage: stages.count(stage) for stage in STAGES} if fated else None
+    return Evaluation(settings, macro, counts, losses, channel_losses(fates, settings.pool) if fated else None, results)
 
 
 def channel_losses(fates: Sequence[Fate], pool: int) -> dict[str, dict[str, int]]:
@@ -78,8 +83,9 @@ def channel_losses(fates: Sequence[Fate], pool: int) -> dict[str, dict[str, int]
     return found
 
 
-def _measure(query: Query, outcome: Outcome, grades: Grades, k: int,
-             fate: Callable[[Outcome, str], Fate] | None) -> QueryResult:
+def measure(query: Query, outcome: Outcome, grades: Grades, k: int,
+            fate: Callable[[Outcome, str], Fate] | None) -> QueryResult:
+    """What one judged query came to; `fate`, if given, is asked about each relevant document that was not returned."""
     returned = tuple(dict.fromkeys(hit.candidate.doc_id for hit in outcome.results))
     relevant = tuple(sorted(doc_id for doc_id, grade in grades.items() if grade > 0))
     cited = returned[0] in relevant if returned and outcome.results[0].citation else False

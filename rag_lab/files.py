@@ -6,7 +6,7 @@ with LF, to a temporary file that then takes the place of the old one, so that a
 import hashlib
 import json
 import os
-from typing import Iterator
+from typing import Callable, Iterator
 
 from .errors import DataError, Fault
 
@@ -40,15 +40,26 @@ def decode(data: bytes, path: str) -> str:
 
 def read_lines(path: str) -> list[tuple[int, str]]:
     """[(line number from 1, line)] of a text file, split at LF only; blank lines are left out."""
-    return [(number, line) for number, line in enumerate(read_text(path).split("\n"), start=1) if line.strip()]
+    return numbered(read_text(path))
 
 
-def stream_lines(path: str) -> Iterator[tuple[int, str]]:
-    """What `read_lines` gives, one line at a time, for a file that memory need not hold."""
-    number = 0
+def numbered(text: str) -> list[tuple[int, str]]:
+    """[(line number from 1, line)] of a text, without its blank lines."""
+    return [(number, line) for number, line in enumerate(text.split("\n"), start=1) if line.strip()]
+
+
+def stream_lines(path: str, read: Callable[[float], None] = lambda share: None) -> Iterator[tuple[int, str]]:
+    """What `read_lines` gives, one line at a time, for a file that memory need not hold.
+
+    `read` is told what share of the file's bytes has been read, from 0 to 1.
+    """
+    number = octets = 0
     try:
         with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
             for data in file:
+                octets += len(data)
+                read(min(1.0, octets / size) if size else 1.0)   # it may have grown in the meantime
                 try:
                     text = decode(data, path) if number == 0 else decode(b" " + data, path)[1:]   # one BOM, at the start
                 except DataError as error:   # it counted from this line on
@@ -73,6 +84,11 @@ def has_surrogate(text: str) -> bool:
 def canonical_json(value) -> str:
     """The one printed form of a JSON document: two-space indent, keys in the order given, no NaN, LF at the end."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def json_line(value) -> str:
+    """A JSON document on one line: without white space, keys in the order given, no NaN, LF at the end."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n"
 
 
 def digest(value, length: int = 16) -> str:

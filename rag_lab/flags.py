@@ -56,6 +56,14 @@ def as_utf8(argument: str) -> str:
         raise UsageError(f"{ascii(argument)} is not UTF-8; set the terminal to UTF-8") from error
 
 
+# --- what is searched ------------------------------------------------------------------------------------------------
+
+def corpus_flags(parser, default: str = "handbook") -> None:
+    """Add the flags that name a corpus, or an index of one; `asking.lab_named` opens the lab behind them."""
+    parser.add_argument("--corpus", metavar="NAME|PATH", help=f"the corpus (default {default})")
+    parser.add_argument("--index", metavar="FILE", help="an index of a corpus in a file, in place of --corpus")
+
+
 # --- who asks --------------------------------------------------------------------------------------------------------
 
 def scope_flags(parser) -> None:

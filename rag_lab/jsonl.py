@@ -2,19 +2,22 @@
 
 A row is `{"_id", "title", "text"}`; `id` is taken too, and any field that the head of a Markdown document may have.
 """
-from typing import Iterator
+from typing import Callable, Iterator
 
 from .errors import DataError, Fault
 from .files import has_surrogate, stream_lines
 from .strict_json import parse_json_object
 
 
-def read_rows(path: str, faults: list[Fault]) -> Iterator[tuple[int, dict, str]]:
-    """(line, field -> value, text) of each row that can be read, as the file is read; the others are added to `faults`."""
+def read_rows(path: str, faults: list[Fault], read: Callable[[float], None] = lambda share: None) -> Iterator[tuple[int, dict, str]]:
+    """(line, field -> value, text) of each row that can be read, as the file is read; the others are added to `faults`.
+
+    `read`: as for `stream_lines`.
+    """
     if has_surrogate(path):
         raise DataError([Fault(path, None, "the name of the file is not UTF-8", "rename the file")])
     number = 0
-    for number, line in stream_lines(path):
+    for number, line in stream_lines(path, read):
         try:
             head = parse_json_object(line)
         except ValueError as error:

@@ -176,13 +176,18 @@ class Lab:
 
     def evaluate(self, settings: Settings | None = None, **options) -> "Evaluation":
         """Run every judged query and measure. `options` as for `search`. Raises `UsageError` without judgements."""
-        from . import evaluation, trec   # here, for a single query does without
-        if self.qrels_path is None:
-            raise UsageError(f"corpus {self.settings.name!r} has no judgements; name them with qrels (--qrels)")
+        from . import evaluation   # here, for a single query does without
+        judged = self.judged()
         settings = settings_given(settings, options) or self.options(**options)
-        judged = trec.read_judged(self.qrels_path)
         measured = evaluation.evaluate(self.search, judged, settings, functools.partial(self.fate, tell=False))
         return measured._replace(receipt=self.receipt(settings, self.scope, judged.digest))
+
+    def judged(self) -> "Judged":
+        """The queries with their judgements. Raises `UsageError` if there are none, `DataError` for their faults."""
+        from .trec import read_judged   # here, for a single query does without
+        if self.qrels_path is None:
+            raise UsageError(f"corpus {self.settings.name!r} has no judgements; name them with qrels (--qrels)")
+        return read_judged(self.qrels_path)
 
     @property
     def manifest(self) -> dict:

@@ -2,7 +2,10 @@
 
 One SQLite file: documents, the spans of their chunks, posting lists of both channels, tombstones, and what they were made with. A
 published file never changes: an update writes a new one beside it that then takes its place. So readers need no locks, and one
-that has a file open goes on reading the state it opened. Every value is checked against a sum that was kept with it.
+that has a file open goes on reading the state it opened.
+
+What is found is checked against a sum that was kept with it. What is not found may have been lost: that it was never there is
+believed after the sum over the whole file, kept in its header, was checked once.
 """
 import functools
 import json
@@ -14,15 +17,17 @@ from datetime import datetime
 from typing import Callable, Hashable, NamedTuple, Sequence
 
 from .errors import DataError, Fault
-from .files import compact_json
+from .files import READABLE, compact_json
 from .model import Document, Tombstone
 from .numbers import Damaged, unpack, unpack_rising
 from .postings import Live, Postings, cut_blocks
 
 FORMAT = "rag_lab.index/1"   # raised when the layout or the meaning of a value changes
-APPLICATION = 0x7261676C     # "ragl", in the header of the file
+MAGIC = b"SQLite format 3\0"  # how the file begins
+APPLICATION = 0x7261676C     # "ragl", in its header
 REBUILD = "build it again: python -m rag_lab index CORPUS --out FILE"
-MASKS = 62                   # rights classes that the mask of a posting list can tell apart
+MASKS = 62                   # the mask of a posting list has a bit for each rights class below, and this one for all others
+SUM_AT = 60                  # where the header of an SQLite file has four bytes for its user: here, the sum over all others
 
 SCHEMA = """
 CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER NOT NULL) WITHOUT ROWID;
@@ -30,7 +35,7 @@ CREATE TABLE classes (class INTEGER PRIMARY KEY, rights TEXT NOT NULL, documents
     sum INTEGER NOT NULL);
 CREATE TABLE places (place INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
 CREATE TABLE documents (number INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, class INTEGER NOT NULL, gone INTEGER NOT NULL,
-    title TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL, version INTEGER NOT NULL, parent TEXT, facts TEXT,
+    title TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL, version TEXT NOT NULL, parent TEXT, facts TEXT,
     sum INTEGER NOT NULL);
 CREATE INDEX regions ON documents (parent) WHERE parent IS NOT NULL;
 CREATE TABLE chunks (document INTEGER NOT NULL, ordinal INTEGER NOT NULL, chunk_id TEXT NOT NULL UNIQUE, start INTEGER NOT NULL,
@@ -42,12 +47,35 @@ CREATE TABLE postings (channel TEXT NOT NULL, term TEXT NOT NULL, segment INTEGE
 CREATE TABLE tombstones (position INTEGER PRIMARY KEY, record TEXT NOT NULL, sum INTEGER NOT NULL);
 """
 
-SEGMENTS_OF = "FROM segments WHERE channel = ? ORDER BY segment"
+COLUMNS = ("sizes", "documents", "ordinals", "classes")   # of a segment: a number for each unit
 
 
 def check_sum(*values) -> int:
     """The sum that is kept with the values of a row."""
     return zlib.crc32(repr(values).encode("utf-8"))
+
+
+def posting_label(channel: str, term: str, segment: int, classes: int) -> str:
+    """What the numbers of a posting list are, for their sum."""
+    return f"{channel} {segment} {classes} {term}"
+
+
+def sum_of_file(file) -> int:
+    """CRC-32 of a file that is open for reading, but for the four bytes at `SUM_AT`."""
+    file.seek(0)
+    total = zlib.crc32(file.read(SUM_AT))
+    file.seek(SUM_AT + 4)
+    while part := file.read(1 << 20):
+        total = zlib.crc32(part, total)
+    return total
+
+
+def seal(path: str) -> None:
+    """Write the sum over a file into its header."""
+    with open(path, "r+b") as file:
+        total = sum_of_file(file)
+        file.seek(SUM_AT)
+        file.write(total.to_bytes(4, "big"))
 
 
 class RightsClass(NamedTuple):
@@ -99,26 +127,57 @@ class Store:
 
     def __init__(self, path: str, connection: sqlite3.Connection | None = None):
         """`connection`: that of a file in the making, which is not checked yet."""
-        self.path = path
-        self.connection = connection or self._open()
+        self.path, self.connection, self._file, self._whole = path, connection, None, connection is not None
+        if connection is None:
+            try:
+                self._open()
+            except BaseException:
+                self.close()
+                raise
 
-    def _open(self) -> sqlite3.Connection:
+    def _open(self) -> None:
         if not os.path.isfile(self.path):
             raise DataError([Fault(self.path, None, "there is no such file", REBUILD)])
+        try:
+            self._file = open(self.path, "rb")   # also for the sum over all: another file may take the place of this one
+            begin = self._file.read(len(MAGIC))
+        except OSError as error:
+            raise DataError([Fault(self.path, None, f"cannot be read ({error.strerror})", READABLE)]) from error
+        if begin != MAGIC:
+            self.refuse(f"it begins with {begin!r}, expected {MAGIC!r}")
         address = "file:" + "".join(f"%{octet:02x}" for octet in os.fsencode(os.path.abspath(self.path)))
-        self.connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True, check_same_thread=False)
-        if self.rows("PRAGMA application_id")[0][0] != APPLICATION:
-            self.refuse("it is a database of something else")
+        try:
+            self.connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            self.refuse(f"SQLite says: {error}")
+        if (found := self.rows("PRAGMA application_id")[0][0]) != APPLICATION:
+            self.refuse(f"it is a database of something else: its application id is {found:#x}, expected {APPLICATION:#x}")
         if (found := self.setting("format")) != FORMAT:
             self.refuse(f"its format is {found!r}, expected {FORMAT!r}")
         size = self.rows("PRAGMA page_count")[0][0] * self.rows("PRAGMA page_size")[0][0]
-        if os.path.getsize(self.path) != size:
-            self.refuse(f"it has {os.path.getsize(self.path)} bytes, expected {size}")
-        return self.connection
+        if (found := os.fstat(self._file.fileno()).st_size) != size:
+            self.refuse(f"it has {found} bytes, expected {size}")
+        self._count("classes", "tombstones", "segments")
+
+    def _count(self, *tables: str) -> None:
+        """Compare the rows of small tables with how many there were."""
+        for table in tables:
+            if (found := self.rows(f"SELECT count(*) FROM {table}")[0][0]) != (expected := self.setting("rows")[table]):
+                self.refuse(f"it has {found} {table}, expected {expected}")
 
     def refuse(self, found: str):
         """Raise the error that tells what is wrong with the file, and how to come by a whole one."""
         raise DataError([Fault(self.path, None, f"this is no index that can be used: {found}", REBUILD)])
+
+    def verify(self) -> None:
+        """Read the whole file once and compare it with its sum: before a thing is believed to be missing from it."""
+        if self._whole:
+            return
+        self._file.seek(SUM_AT)
+        expected, found = int.from_bytes(self._file.read(4), "big"), sum_of_file(self._file)
+        if found != expected:
+            self.refuse(f"the sum over the file is {found:08x}, expected {expected:08x}")
+        self._whole = True
 
     def rows(self, query: str, values: Sequence = ()) -> list[tuple]:
         """The rows of a query."""
@@ -161,12 +220,23 @@ class Store:
         stones = (Tombstone(*json.loads(record)) for _, record in rows)
         return {stone.doc_id: stone for stone in stones}
 
-    def numbers(self, packed: bytes, what: str, rising: bool = False) -> array:
-        """The numbers of a packed value."""
+    def column(self, channel: str, name: str) -> list[tuple[int, array]]:
+        """[(segment, a number for each of its units)] of one of the `COLUMNS`, in order."""
+        rows = self.rows(f"SELECT segment, {name} FROM segments WHERE channel = ? ORDER BY segment", (channel,))
+        return [(segment, self._unpacked(unpack, packed, f"{channel} {segment} {name}")) for segment, packed in rows]
+
+    def lists(self, channel: str, term: str) -> list[tuple[int, array]]:
+        """[(segment, units)] of a term, in order, the segments only that hold it."""
+        rows = self.rows("SELECT segment, classes, units FROM postings WHERE channel = ? AND term = ? ORDER BY segment",
+                         (channel, term))
+        return [(segment, self._unpacked(unpack_rising, packed, posting_label(channel, term, segment, classes)))
+                for segment, classes, packed in rows]
+
+    def _unpacked(self, how, packed: bytes, label: str) -> array:
         try:
-            return (unpack_rising if rising else unpack)(packed)
+            return how(packed, label)
         except Damaged as error:
-            self.refuse(f"{what} is damaged ({error})")
+            self.refuse(f"the numbers of {label!r} are damaged ({error})")
 
     # --- units and their documents ------------------------------------------------------------------------------------
 
@@ -174,10 +244,13 @@ class Store:
         """The id of a chunk of a document; ordinal 0 is the document as a whole."""
         table = ("chunks WHERE document = ? AND ordinal = ?", "chunk_id") if ordinal else ("documents WHERE number = ?", "doc_id")
         found = self.rows(f"SELECT {table[1]} FROM {table[0]}", (document, ordinal) if ordinal else (document,))
-        return found[0][0] if found else self.refuse(f"unit {ordinal} of document {document} is missing")
+        if not found or self.owner(found[0][0]) != (document, ordinal):   # an index of its own leads from the id
+            self.refuse(f"unit {ordinal} of document {document} is missing")
+        return found[0][0]
 
     def unit_ids(self, documents: Sequence[int], ordinals: Sequence[int]) -> list[str]:
         """The ids of many units at once; those that have left the index have the id "" here."""
+        self.verify()
         whole = dict(self.rows("SELECT number, doc_id FROM documents"))
         chunks = {(document, ordinal): chunk_id for document, ordinal, chunk_id in
                   self.rows("SELECT document, ordinal, chunk_id FROM chunks")}
@@ -187,11 +260,15 @@ class Store:
         """(number of the document, ordinal) of a unit; (None, 0) if there is none."""
         found = (self.rows("SELECT document, ordinal FROM chunks WHERE chunk_id = ?", (unit_id,))
                  or self.rows("SELECT number, 0 FROM documents WHERE doc_id = ? AND gone = 0", (unit_id,)))
+        if not found:
+            self.verify()
         return found[0] if found else (None, 0)
 
     def close(self) -> None:
         """Close the file."""
-        self.connection.close()
+        for opened in (self.connection, self._file):
+            if opened is not None:
+                opened.close()
 
 
 class StoredPostings(Postings):
@@ -200,10 +277,9 @@ class StoredPostings(Postings):
     def __init__(self, store: Store, channel: str, by_size: bool = True, key: Callable[[Hashable], str] = str):
         """`key` writes a term as the text under which its list is kept."""
         self.store, self.channel, self._key = store, channel, key
-        self.sizes, self.blocks, self._starts = array("I"), [], {}   # segment -> number of its first unit
-        for segment, packed in store.rows(f"SELECT segment, sizes {SEGMENTS_OF}", (channel,)):
+        self.sizes, self.blocks, self._starts = array("Q"), [], {}   # segment -> number of its first unit
+        for segment, sizes in store.column(channel, "sizes"):
             start = self._starts[segment] = len(self.sizes)
-            sizes = store.numbers(packed, f"segment {segment} of {channel}")
             self.sizes += sizes
             self.blocks += cut_blocks(sizes if by_size else [0] * len(sizes), start)
         self.ids = StoredIds(self)
@@ -213,8 +289,8 @@ class StoredPostings(Postings):
     def _column(self, name: str) -> array:
         """A number for each unit."""
         found = array("I")
-        for segment, packed in self.store.rows(f"SELECT segment, {name} {SEGMENTS_OF}", (self.channel,)):
-            found += self.store.numbers(packed, f"segment {segment} of {self.channel}")
+        for _, numbers in self.store.column(self.channel, name):
+            found += numbers
         return found
 
     @functools.cached_property
@@ -233,10 +309,11 @@ class StoredPostings(Postings):
         return self._column("classes")
 
     def _list_of(self, term: Hashable) -> array:
-        found = array("I")
-        query = "SELECT segment, units FROM postings WHERE channel = ? AND term = ? ORDER BY segment"
-        for segment, packed in self.store.rows(query, (self.channel, self._key(term))):
-            units, start = self.store.numbers(packed, f"the posting list of {term!r}", rising=True), self._starts[segment]
+        found, lists = array("I"), self.store.lists(self.channel, self._key(term))
+        if len(lists) < len(self._starts):
+            self.store.verify()
+        for segment, units in lists:
+            start = self._starts[segment]
             found += array("I", [start + unit for unit in units]) if start else units
         return found
 
@@ -259,13 +336,19 @@ class StoredPostings(Postings):
         """How many different terms the live units hold. `df` tells in how many of them a term stands."""
         if live.everything:
             return self.store.setting("vocabulary")
-        classes, lost = live.selection.classes, live.selection.terms_lost()
-        if max(classes, default=0) > MASKS:
-            terms = self.store.rows("SELECT DISTINCT term FROM postings WHERE channel = ?", (self.channel,))
-            return sum(any(map(live.flags.__getitem__, self._list_of(term))) for (term,) in terms)
-        held = "SELECT count(DISTINCT term) FROM postings WHERE channel = ? AND classes & ?"
-        (found,), = self.store.rows(held, (self.channel, sum(1 << one for one in classes)))
-        return found - sum(df(term) == 0 for term in lost)
+        self.store.verify()
+        sure = sum(1 << one for one in live.selection.classes if one < MASKS)
+        (found,), = self.store.rows("SELECT count(DISTINCT term) FROM postings WHERE channel = ? AND classes & ?",
+                                    (self.channel, sure))
+        doubtful = self._doubtful(sure) if max(live.selection.classes, default=0) >= MASKS else {}
+        return (found - sum(df(term) == 0 for term in live.selection.terms_lost() if term not in doubtful)
+                + sum(any(map(live.flags.__getitem__, self._list_of(term))) for term in doubtful))
+
+    def _doubtful(self, sure: int) -> dict[str, None]:
+        """The terms of units of the classes that share a bit, without those that a mask finds anyway."""
+        return dict.fromkeys(term for term, in self.store.rows(
+            "SELECT term FROM postings WHERE channel = ? GROUP BY term HAVING max(classes & ?) = 0 AND max(classes & ?) > 0",
+            (self.channel, sure, 1 << MASKS)))
 
 
 class StoredIds(Sequence):

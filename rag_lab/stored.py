@@ -16,7 +16,7 @@ from .corpus import CorpusSettings
 from .errors import UsageError
 from .files import digest
 from .index import LiveIndex, Selection
-from .lab import Lab
+from .lab import Lab, find, shipped
 from .model import Chunk, Document, Fact, Scope, Tombstone
 from .postings import Postings
 from .store import Store, StoredPostings
@@ -39,9 +39,10 @@ def read_document(store: Store, doc_id: str) -> StoredRow | None:
     found = store.rows("SELECT doc_id, number, class, gone, title, text, path, version, parent, facts, documents.sum FROM documents "
                        "JOIN places ON places.place = documents.place WHERE doc_id = ?", (doc_id,))
     if not found:
+        store.verify()
         return None
     doc_id, number, group, gone, title, text, path, version, parent, facts = store.checked(found[0], f"document {doc_id!r}")
-    document = Document(doc_id, title, text, path, version, digest([title, text]), parent=parent,
+    document = Document(doc_id, title, text, path, int(version), digest([title, text]), parent=parent,
                         facts=tuple(Fact(*fact) for fact in json.loads(facts or "[]")), **store.classes[group].fields)
     return StoredRow(number, group, bool(gone), document)
 
@@ -60,9 +61,11 @@ class Documents(Mapping):
         return found.document
 
     def __iter__(self) -> Iterator[str]:
+        self._store.verify()
         return (doc_id for doc_id, in self._store.rows("SELECT doc_id FROM documents ORDER BY doc_id"))
 
     def __len__(self) -> int:
+        self._store.verify()
         return self._store.rows("SELECT count(*) FROM documents")[0][0]
 
 
@@ -82,6 +85,15 @@ class Selected(Selection):
             for unit in postings.units_of(number):
                 flags[unit] = 0
         return bytes(flags)
+
+    def __iter__(self) -> Iterator[str]:
+        """The ids of the live units, in id order: for the few that must read them all."""
+        self.store.verify()
+        whole = self.store.setting("corpus")["chunker"] == "whole"
+        chunks = "chunk_id, number, class FROM documents JOIN chunks ON document = number ORDER BY chunk_id"
+        documents = "doc_id, number, class FROM documents WHERE gone = 0 ORDER BY doc_id"
+        return (unit_id for unit_id, number, group in self.store.rows(f"SELECT {documents if whole else chunks}")
+                if group in self.classes and number not in self.gone)
 
     def terms_lost(self) -> list[str]:
         """The different terms of the documents deleted since, of the classes at hand: the live units may hold them no more."""
@@ -152,19 +164,17 @@ class StoredCatalog(Catalog):
     def _gone(self) -> list["StoredRow"]:
         """The documents deleted since the file was opened, with their regions."""
         deleted = [doc_id for doc_id in self.tombstones if doc_id not in self._in_file]
+        if deleted:
+            self._store.verify()   # that they have no more regions
         regions = [region for doc_id in deleted for region, in self._store.rows(
             "SELECT doc_id FROM documents WHERE parent = ? AND gone = 0", (doc_id,))]
         return [self._documents.row(doc_id) for doc_id in dict.fromkeys([*deleted, *regions])]
 
-    def put(self, document: Document) -> None:
-        """Raises `UsageError`: the file is changed by a command of its own."""
+    def put(self, *change) -> None:
+        """Raises `UsageError`, as do all changes but deleting: the file is changed by a command of its own."""
         raise UsageError(READ_ONLY)
 
-    def apply(self, event) -> str:
-        """Raises `UsageError`, as `put`."""
-        raise UsageError(READ_ONLY)
-
-    publish = withdraw = put
+    apply = publish = withdraw = put
 
 
 class StoredChunks:
@@ -174,17 +184,23 @@ class StoredChunks:
         self._cut = functools.lru_cache(1024)(lambda doc_id: {
             chunk.chunk_id: chunk for chunk in CHUNKERS[chunker](documents[doc_id])})
         self._store, self._documents, self._whole = store, documents, chunker == "whole"
-        self.by_id, self.owner = _Lookup(self, self._chunk), _Lookup(self, lambda chunk_id: self._chunk(chunk_id).doc_id)
+        self.by_id, self.owner = _Lookup(self, self._chunk), _Lookup(self, self._owner)
 
     def _chunk(self, chunk_id: str) -> Chunk:
-        number, _ = self._store.owner(chunk_id)
-        doc_id = chunk_id if self._whole else None if number is None else self._store.unit_id(number, 0)
-        if number is None or chunk_id not in self._cut(doc_id):
-            raise KeyError(chunk_id)
+        doc_id = self._owner(chunk_id)
+        if chunk_id not in self._cut(doc_id):
+            self._store.refuse(f"document {doc_id!r} is not cut into {chunk_id!r} any more")
         return self._cut(doc_id)[chunk_id]
+
+    def _owner(self, chunk_id: str) -> str:
+        number, ordinal = self._store.owner(chunk_id)
+        if number is None or (ordinal == 0) != self._whole:
+            raise KeyError(chunk_id)
+        return chunk_id if self._whole else self._store.unit_id(number, 0)
 
     def ids(self) -> Iterator[str]:
         """The ids of all chunks."""
+        self._store.verify()
         table = "doc_id FROM documents WHERE gone = 0 ORDER BY doc_id" if self._whole else "chunk_id FROM chunks ORDER BY chunk_id"
         return (chunk_id for chunk_id, in self._store.rows(f"SELECT {table}"))
 
@@ -209,6 +225,17 @@ class _Lookup(Mapping):
         return sum(1 for _ in self)
 
 
+def open_lab(path: str, qrels: str | None = None, seams: "Seams | None" = None, cache: "ResultCache | None" = None) -> "StoredLab":
+    """The lab over an index in a file. `qrels` as for `build_lab`; without it the judgements of a corpus that comes with the lab.
+
+    Raises `DataError` for a file that is no index, or is damaged.
+    """
+    lab = StoredLab(path, None if qrels is None else find("qrels", qrels), seams, cache)
+    if qrels is None:
+        lab.qrels_path = shipped("qrels").get(lab.shipped_name)
+    return lab
+
+
 class StoredLab(Lab):
     """A lab over an index in a file. It answers, deletes for as long as it is open, and evaluates; see `Lab`."""
 
@@ -222,6 +249,11 @@ class StoredLab(Lab):
         self._bm25 = Bm25(postings, self.settings.k1, self.settings.b, self._query_terms)
         self._dense = None
 
+    @property
+    def shipped_name(self) -> str | None:
+        """The name of the corpus that comes with the lab from which the index was built; None if it was one of the user's own."""
+        return self.settings.name if self.store.setting("shipped") else None
+
     def _terms_of(self, document: Document) -> Iterator[str]:
         return (term for chunk in CHUNKERS[self.settings.chunker](document) for term in self.analyzer.terms(searchable(chunk)))
 
@@ -234,6 +266,10 @@ class StoredLab(Lab):
         if not self.store.setting("vectors"):
             raise UsageError(f"{self.store.path} was built without vectors; build it again without --lexical")
         return self._dense_over(StoredPostings(self.store, "dense", key=vector_key))
+
+    def close(self) -> None:
+        """Close the file."""
+        self.store.close()
 
     @property
     def manifest(self) -> dict:

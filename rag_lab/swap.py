@@ -22,11 +22,13 @@ def replacing(path: str) -> Iterator[str]:
 
     Raises `UsageError` if another process is writing the same file.
     """
-    beside = f"{path}.new"
+    beside, remedy = f"{path}.new", "name a file in a folder that you may write to"
+    if not os.path.basename(path) or os.path.isdir(path) or "\0" in path:
+        raise UsageError(f"{path!r} cannot be the name of a file; {remedy}")
     try:
         handle = _lock(beside, path)
     except OSError as error:
-        raise UsageError(f"{path!r} cannot be written ({error.strerror}); name a file in a folder that you may write to") from error
+        raise UsageError(f"{path!r} cannot be written ({error.strerror}); {remedy}") from error
     try:
         os.ftruncate(handle, 0)
         yield beside

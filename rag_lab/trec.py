@@ -1,6 +1,6 @@
 """How do queries and judgements come in? As BEIR or TREC files, read strictly.
 
-    BEIR     queries.jsonl rows {"_id", "text"}; judgements as tab-separated query-id, corpus-id, score under a header
+    BEIR     queries.jsonl rows {"_id", "text"}, or "id"; judgements as tab-separated query-id, corpus-id, score under a header
     TREC     judgements as white-space separated query, iteration, document, grade
 """
 import os
@@ -8,7 +8,7 @@ import re
 from typing import Callable, Mapping, NamedTuple
 
 from .errors import DataError, Fault
-from .files import digest, read_lines
+from .files import digest, numbered, read_lines, read_text
 from .strict_json import parse_json_object
 
 _WHOLE = re.compile(r"[+-]?\d{1,9}", re.ASCII)
@@ -69,9 +69,14 @@ def _queries_beside(qrels_path: str) -> str:
 
 def read_queries(path: str) -> tuple[Query, ...]:
     """The queries of a JSONL file, in file order."""
+    return queries_in(read_text(path), path)
+
+
+def queries_in(text: str, path: str) -> tuple[Query, ...]:
+    """The queries of a text in JSONL, in its order; `path` is what to call it when there are faults."""
     found: dict[str, Query] = {}
     faults = []
-    for number, line in read_lines(path):
+    for number, line in numbered(text):
         try:
             query = _query(parse_json_object(line))
         except ValueError as error:
@@ -91,6 +96,8 @@ def read_queries(path: str) -> tuple[Query, ...]:
 def _query(row: dict) -> Query:
     if isinstance(row.get("metadata"), dict):
         del row["metadata"]   # BEIR rows carry one
+    if "_id" not in row and "id" in row:
+        row["_id"] = row.pop("id")
     unknown = sorted(set(row) - {"_id", "text", "kind", "why"})
     if unknown:
         raise ValueError(f"{unknown[0]!r} is no field of a query")

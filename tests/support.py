@@ -1,5 +1,6 @@
-"""What several test files need: small documents and labs, small random corpora, and plain scorers to compare with."""
+"""What several test files need: small documents and labs, small random corpora, plain scorers to compare with, printed answers."""
 import hashlib
+import json
 import math
 import os
 import random
@@ -10,8 +11,9 @@ from rag_lab import Document, Lab, Scope, listed, postings, topk
 from rag_lab.bm25 import Bm25
 from rag_lab.chunking import whole
 from rag_lab.corpus import Corpus, CorpusSettings
-from rag_lab.files import digest
+from rag_lab.files import canonical_json, digest
 from rag_lab.model import Chunk
+from rag_lab.report import search_report
 from rag_lab.text import terms
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -141,3 +143,34 @@ def plain_cosines(units: dict[str, list[str]], query: list[str]) -> dict[str, fl
         if dot > 0:
             cosines[unit_id] = dot / math.hypot(*wanted) / math.hypot(*vector)
     return cosines
+
+
+# --- indexes in files ---------------------------------------------------------------------------------------------------
+
+ASKED = [{}, {"hybrid": True, "rerank": True, "explain": True, "show_context": True, "threshold": 0.0},
+         {"k": 3, "hybrid": True, "threshold_on": "each_result", "explain": True}]
+
+
+def write_rows(path, rows) -> str:
+    """A JSONL corpus of these rows."""
+    with open(path, "w", encoding="utf-8") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return str(path)
+
+
+def answers(lab: Lab, queries, scopes=(None,), asked=ASKED, why=()) -> list[str]:
+    """What a lab prints: a report of each query for each scope and each set of options, with the fates of `why`."""
+    printed = []
+    for scope in scopes:
+        for query in queries:
+            for options in asked:
+                outcome = lab.search(query, scope=scope, **options)
+                fates = [lab.fate(outcome, doc_id) for doc_id in why] or [None]
+                printed += [canonical_json(search_report(outcome, fate)) for fate in fates]
+    return printed
+
+
+def receipts(lab: Lab, scopes) -> list:
+    """What a lab is made of, and what each scope sees of it."""
+    return [lab.manifest, *([dict(live.ledger), live.digest, list(live.documents)]
+                            for live in map(lab.catalog.eligible, scopes))]

@@ -458,11 +458,12 @@ def test_a_query_loads_nothing_that_it_does_without():
     program = "import sys\nfrom rag_lab import cli\ncli.run(sys.argv[1:])\nprint(*sorted(sys.modules))"
     done = subprocess.run([sys.executable, "-S", "-c", program, "--query", REFUND, "--hybrid", "--rerank"],
                           env=environment(), stdin=subprocess.DEVNULL, capture_output=True, timeout=60)
-    idle = {"audit", "cache", "commands", "evaluation", "events", "governed", "jsonl", "loss", "manifest", "markdown",
-            "packets", "regions", "scores", "seams", "sections", "source_code", "spans", "strict_json", "trec"}
+    idle = {"audit", "batch", "building", "cache", "commands", "evaluation", "events", "governed", "jsonl", "loss", "manifest", "markdown",
+            "numbers", "packets", "progress", "regions", "scores", "seams", "sections", "segments", "source_code", "spans", "store",
+            "stored", "strict_json", "swap", "tally", "trec", "workers"}
     loaded = set(done.stdout.decode().split())
     assert "rag_lab.lab" in loaded
-    assert loaded & {"dataclasses", "inspect", "shutil", *(f"rag_lab.{name}" for name in idle)} == set()
+    assert loaded & {"dataclasses", "inspect", "multiprocessing", "shutil", "sqlite3", *(f"rag_lab.{name}" for name in idle)} == set()
 
 
 def test_the_commands_that_are_named_are_those_that_run():

@@ -16,8 +16,8 @@ LAYERS = ["errors", "files", "strict_json", "sums", "model", "fields", "text", "
           "markdown", "sections", "regions", "chunking", "jsonl", "corpus", "events", "catalog", "cache", "index", "bits",
           "postings", "topk", "listed", "bm25", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
           "citation", "audit", "evidence", "packets", "retrieve", "loss", "seams", "manifest", "trec", "evaluation",
-          "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "swap", "workers", "building", "ann",
-          "bench", "flags", "commands", "cli", "experiments"]
+          "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "tally", "segments", "swap",
+          "workers", "building", "progress", "ann", "bench", "flags", "asking", "batch", "commands", "cli", "experiments"]
 
 
 def sources() -> dict[str, ast.Module]:
@@ -36,9 +36,10 @@ def sources() -> dict[str, ast.Module]:
 
 SOURCES = sources()
 PACKAGES = {"", "experiments", "ann", "bench"}
-MAY_START = {"workers": {"concurrent", "multiprocessing"},   # only where a user asks for several workers
+MAY_START = {"workers": {"multiprocessing"},   # only where a user asks for several workers
              "bench.peers": {"subprocess"}}                  # runs the Python that has the peers, and only if one is named
-MAY_TIME = {"bench.measure": {"time"}}        # its output is a measurement
+MAY_TIME = {"bench.measure": {"time"},           # its output is a measurement
+            "progress": {"time"}}                # talk on a terminal: how long the user must still wait
 every_module = pytest.mark.parametrize("name", sorted(SOURCES))
 
 

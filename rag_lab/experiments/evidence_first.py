@@ -34,19 +34,25 @@ SETUPS = (Setup("slots", "slot_by_slot", True, "careful"), Setup("one-query", "o
 PLANS = {"slot_by_slot": diagnosis.slot_by_slot, "one_query": diagnosis.one_query}
 
 
-def questions_of(corpus: str = CORPUS, path: str | None = None) -> tuple[Question, ...]:
-    """The questions at a path, or those that come with a corpus of the lab. Raises `UsageError` if there are none."""
+def questions_of(corpus: str | None = CORPUS, path: str | None = None) -> tuple[Question, ...]:
+    """The questions at a path, or those that come with a corpus of the lab. Raises `UsageError` if there are none.
+
+    `corpus`: its name or path; None for an index of a corpus that does not come with the lab.
+    """
+    if path is not None:
+        return diagnosis.read_questions(path)
+    if corpus is None:
+        raise UsageError("the index is of no corpus that comes with the lab; name a file of questions with --questions")
     shipped = os.path.join(data_folder("qrels"), f"{os.path.basename(corpus)}.questions.json")
-    if path is None and (os.path.basename(corpus) != corpus or not os.path.exists(shipped)):
+    if os.path.basename(corpus) != corpus or not os.path.exists(shipped):
         raise UsageError(f"corpus {corpus!r} has no questions with evidence slots; name a file with --questions")
-    return diagnosis.read_questions(shipped if path is None else path)
+    return diagnosis.read_questions(shipped)
 
 
 # --- python -m rag_lab diagnose -------------------------------------------------------------------------------------
 
-def diagnose(corpus: str = CORPUS, path: str | None = None, k: int = K) -> dict:
-    """Coverage, verdicts and windows of every set-up, as a JSON document. Raises `UsageError` or `DataError`."""
-    lab, questions = build_lab(corpus), questions_of(corpus, path)
+def diagnose(lab: Lab, questions: tuple[Question, ...], k: int = K) -> dict:
+    """Coverage, verdicts and windows of every set-up, as a JSON document. Raises `UsageError` for a k below 1."""
     return {"schema": "rag_lab.diagnose/1", "corpus": lab.settings.name, "k": k,
             "setups": [run_setup(lab, questions, setup, k) for setup in SETUPS],
             "windows": [window._asdict() for window in windows(lab, questions, k)],
