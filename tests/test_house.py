@@ -13,7 +13,7 @@ import rag_lab
 
 # Each module imports only from those before it.
 LAYERS = ["errors", "files", "model", "fields", "text", "analyzers", "injection", "markdown", "regions", "chunking", "corpus", "catalog", "cache", "index",
-          "bits", "postings", "topk", "listed", "bm25", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
+          "bits", "postings", "topk", "listed", "bm25", "shards", "dense", "counted", "hashed", "concepts", "fusion", "rerank", "governed",
           "citation", "evidence", "retrieve", "loss", "seams", "manifest", "trec", "evaluation", "diagnosis", "report", "lab", "ann",
           "cli", "experiments"]
 
