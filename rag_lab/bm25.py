@@ -7,7 +7,7 @@ Not for synonyms: a unit that shares no term with the query is not found.
 import functools
 import math
 from collections import Counter
-from typing import Callable, Iterable, Mapping, Sequence
+from typing import Callable, Iterable, Mapping, Self, Sequence
 
 from .bits import TOP
 from .errors import UsageError
@@ -53,12 +53,29 @@ class Bm25(PostingIndex):
         self.k1, self.b, self.analyze = k1, b, analyze
         self.postings = postings_of(units, k1 * b > 0) if not isinstance(units, Postings) else units
         self.ids = self.postings.ids
+        self.given: "Statistics | None" = None   # statistics to rank under instead of those of the live units
         self._set_live(None)
 
-    def _set_live(self, live_ids: Iterable[str] | None) -> None:
-        super()._set_live(live_ids)
+    def under(self, statistics: "Statistics") -> Self:
+        """The same units, ranked under the statistics of a larger collection that they belong to (see `shards`), also `over`
+        another live set.
+
+        Raises `UsageError` if there are fewer units or tokens in the statistics than among the live units; a search does so
+        for the df of its terms.
+        """
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)   # the postings and the live set are shared, never copied
+        other.given = statistics
+        other._derive()
+        return other
+
+    def _derive(self) -> None:
+        super()._derive()
         self.__dict__.pop("vocabulary_size", None)   # cached, and of the old live set
         self.n, self.total_tokens = self.live.count, self.live.total_size
+        if self.given is not None:
+            self.n = _at_least("n", self.given.n, self.n)
+            self.total_tokens = _at_least("total_tokens", self.given.total_tokens, self.total_tokens)
         self.avgdl = self.total_tokens / self.n if self.n else 0.0
         self.saturation = functools.lru_cache(1 << 16)(self._saturation)
         self._grid = TOP / 16 / (idf(self.n, 0) * (self.k1 + 1))   # sixteen terms of the greatest weight fit into a lane
@@ -67,6 +84,10 @@ class Bm25(PostingIndex):
     def vocabulary_size(self) -> int:
         """How many different terms the live units hold."""
         return self.postings.vocabulary(self.live, self.df)
+
+    def _df(self, term: str) -> int:
+        held = super()._df(term)
+        return held if self.given is None else _at_least(f"df of {term!r}", self.given.df.get(term, 0), held)
 
     def usable(self, query: str) -> bool:
         """Whether the query holds any term at all."""
@@ -117,3 +138,11 @@ def postings_of(units: Iterable[Unit], by_size: bool) -> Postings:
     listed = ((unit_id, list(unit_terms.elements() if isinstance(unit_terms, Counter) else unit_terms))
               for unit_id, unit_terms in units)
     return Postings(((unit_id, unit_terms, len(unit_terms)) for unit_id, unit_terms in listed), by_size)
+
+
+def _at_least(name: str, given: int, own: int) -> int:
+    """`given`, if the index itself does not hold more: a whole is never less than its part."""
+    if given < own:
+        raise UsageError(f"{name} is {given} in the statistics, but {own} in this index alone; "
+                         "merge the statistics of all shards, for all terms of the query")
+    return given

@@ -52,10 +52,14 @@ class PostingIndex(LiveIndex):
         return 1.0
 
     def _set_live(self, live_ids: Iterable[str] | Selection | None) -> None:
-        """Take these units as the live set, all for None; subclasses derive their statistics from it here."""
+        """Take these units as the live set, all for None."""
         self.live_ids = live_ids
         flags = None if live_ids is None else self._flags(live_ids)
         self.live = Live(self.postings, flags, live_ids if isinstance(live_ids, Selection) else None)
+        self._derive()
+
+    def _derive(self) -> None:
+        """Start afresh with all that follows from the live set; subclasses derive their statistics here."""
         kept = 1 + KEPT_BYTES // (1 + len(self.postings.sizes) // 8)
         self.df = functools.lru_cache(kept)(self._df)
         self._parts = functools.lru_cache(4096)(self._make_parts)

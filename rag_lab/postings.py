@@ -77,6 +77,10 @@ class Postings:
         kept = 1 + KEPT_BYTES // (1 + len(self.sizes) // 8)
         self.rows_of = functools.lru_cache(kept)(self._rows_of)
 
+    def terms(self) -> Iterable[Hashable]:
+        """All terms that have a posting list."""
+        return self.lists.keys()
+
     def list_of(self, term: Hashable) -> Sequence[int]:
         """The units that hold a term, in rising order, each as often as the term stands in it; empty if none does."""
         return self.lists.get(term, ())

@@ -14,7 +14,7 @@ import sqlite3
 import zlib
 from array import array
 from datetime import datetime
-from typing import Callable, Hashable, NamedTuple, Sequence
+from typing import Callable, Hashable, Iterable, NamedTuple, Sequence
 
 from .errors import DataError, Fault
 from .files import READABLE, compact_json
@@ -307,6 +307,11 @@ class StoredPostings(Postings):
     def classes(self) -> array:
         """Unit -> rights class of its document; 0 for a unit whose document has left the index."""
         return self._column("classes")
+
+    def terms(self) -> Iterable[str]:
+        """All keys that have a posting list."""
+        query = "SELECT DISTINCT term FROM postings WHERE channel = ? ORDER BY term"
+        return [term for term, in self.store.rows(query, (self.channel,))]
 
     def _list_of(self, term: Hashable) -> array:
         found, lists = array("I"), self.store.lists(self.channel, self._key(term))
