@@ -24,26 +24,31 @@ def blocks(name: str, kind: str) -> list[str]:
     return re.findall(rf"^```{re.escape(kind)}\n(.*?)^```$", readme(name), re.MULTILINE | re.DOTALL)
 
 
-def commands(name: str, kind: str = "console") -> list[tuple[str, str]]:
-    """(command, the stdout shown below it) of every `$ ` line of these blocks."""
-    parts = [part for block in blocks(name, kind) for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+def commands_in(block: str) -> list[tuple[str, str]]:
+    """(command, the stdout shown below it) of every `$ ` line of a block."""
+    parts = re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]
     return [(command, shown) for command, _, shown in (part.partition("\n") for part in parts)]
 
 
-SHOWN = [pytest.param(*row, id=f"{name}-{at}") for name in READMES for at, row in enumerate(commands(name))]
+def commands(name: str, kind: str = "console") -> list[tuple[str, str]]:
+    """Those of all blocks of a README."""
+    return [row for block in blocks(name, kind) for row in commands_in(block)]
+
+
+SHOWN = [pytest.param(commands_in(block), id=f"{name}-{at}") for name in READMES for at, block in enumerate(blocks(name, "console"))]
 
 
 @pytest.fixture(scope="module")
 def shell(tmp_path_factory):
-    """Runs a line as a reader would, in the repository root; `python` is the interpreter of this test."""
-    folder = tmp_path_factory.mktemp("bin")
+    """Runs a line as a reader would, in a clone where it may leave files; `python` is the interpreter of this test."""
+    folder, clone = tmp_path_factory.mktemp("bin"), checkout(tmp_path_factory.mktemp("clone"))
     for name in ("python", "python3"):
         (folder / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n', encoding="utf-8")
         (folder / name).chmod(0o755)
     path = f"{folder}{os.pathsep}{os.environ['PATH']}"
 
     def run_line(line: str) -> subprocess.CompletedProcess:
-        return subprocess.run(["bash", "-c", line], cwd=ROOT, env=environment(PATH=path), stdin=subprocess.DEVNULL,
+        return subprocess.run(["bash", "-c", line], cwd=clone, env=environment(PATH=path, PYTHONPATH=clone), stdin=subprocess.DEVNULL,
                               capture_output=True, timeout=60)
 
     return run_line
@@ -54,14 +59,15 @@ def test_the_readme_shows_commands_and_says_how_to_set_up():
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="there is no bash here")
-@pytest.mark.parametrize("command, shown", SHOWN)
-def test_a_command_prints_what_the_readme_shows(shell, command, shown):
-    if "jq" in command and not shutil.which("jq"):
+@pytest.mark.parametrize("block", SHOWN)
+def test_the_commands_of_a_block_print_what_the_readme_shows(shell, block):
+    if any("jq" in command for command, _ in block) and not shutil.which("jq"):
         pytest.skip("there is no jq here")
-    done = shell(command)
-    pattern = "".join("(.*\n)*?" if line == "...\n" else re.escape(line) for line in shown.splitlines(keepends=True))
-    assert re.fullmatch(pattern, done.stdout.decode("utf-8")), done.stdout.decode("utf-8")
-    assert (done.returncode, done.stderr) == (0, b"")
+    for command, shown in block:
+        done = shell(command)
+        pattern = "".join("(.*\n)*?" if line == "...\n" else re.escape(line) for line in shown.splitlines(keepends=True))
+        assert re.fullmatch(pattern, done.stdout.decode("utf-8")), done.stdout.decode("utf-8")
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("kind", ["console", "console install"])
