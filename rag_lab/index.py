@@ -1,7 +1,7 @@
 """What do the two indexes have in common? Their numbering, their live set, and the order of their results.
 
-Units are numbered in id order, so no output can depend on the order in which they came. Results stand by falling score,
-equal scores by id in code-point order. An index never changes: `over` gives another view of the same postings, and one
+Units are numbered by what they are, never by the order in which they came. Results stand by falling score, equal scores by id
+in code-point order. An index never changes: `over` gives another view of the same postings, and one
 kept from before a deletion still answers from before it.
 """
 import heapq
@@ -18,7 +18,7 @@ class LiveIndex:
     """Units (unit id, terms) under their numbers, and the set of those that are live. `Bm25` and `Hashed` build on it."""
 
     name: str         # the channel it serves
-    ids: list[str]    # position -> unit id, in id order
+    ids: list[str]    # number -> unit id, in an order that depends on the units alone
 
     def usable(self, query: str) -> bool:
         """Whether the query holds anything that this index could find."""
