@@ -183,8 +183,8 @@ class Writer:
     def _figures(self) -> dict:
         """What is known of an index without reading it through."""
         return {"made": self._made.row(),
-                "rows": {table: self.store.rows(f"SELECT count(*) FROM {table}")[0][0]
-                         for table in ("classes", "tombstones", "segments")},
+                "rows": {table: self.store.rows(f"SELECT count(*) FROM {table}")[0][0] for table in ("classes", "tombstones")},
+                "segments": {channel: len(self.store.column(channel, "documents")) for channel in self._by_size},
                 "units_left": sum(documents.count(0) for _, documents in self.store.column("bm25", "documents")),
                 "vocabulary": self.store.rows("SELECT count(DISTINCT term) FROM postings WHERE channel = 'bm25'")[0][0]}
 
@@ -278,5 +278,5 @@ def told(path: str, changes: dict) -> dict:
         made = store.made
         return {"schema": "rag_lab.index/1", "documents": made.documents, "chunks": made.chunks,
                 "terms": store.setting("vocabulary"), "vectors": store.setting("vectors"), "changes": changes,
-                "segments": store.rows("SELECT count(*) FROM segments WHERE channel = 'bm25'")[0][0],
+                "segments": store.setting("segments")["bm25"],
                 "bytes": os.path.getsize(path)}

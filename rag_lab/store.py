@@ -157,12 +157,8 @@ class Store:
         size = self.rows("PRAGMA page_count")[0][0] * self.rows("PRAGMA page_size")[0][0]
         if (found := os.fstat(self._file.fileno()).st_size) != size:
             self.refuse(f"it has {found} bytes, expected {size}")
-        self._count("classes", "tombstones", "segments")
-
-    def _count(self, *tables: str) -> None:
-        """Compare the rows of small tables with how many there were."""
-        for table in tables:
-            if (found := self.rows(f"SELECT count(*) FROM {table}")[0][0]) != (expected := self.setting("rows")[table]):
+        for table, expected in self.setting("rows").items():
+            if (found := self.rows(f"SELECT count(*) FROM {table}")[0][0]) != expected:
                 self.refuse(f"it has {found} {table}, expected {expected}")
 
     def refuse(self, found: str):
@@ -183,7 +179,7 @@ class Store:
         """The rows of a query."""
         try:
             return self.connection.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:   # the second: of a message that quotes damaged text
             self.refuse(f"SQLite says: {error}")
 
     def checked(self, row: tuple, what: str) -> tuple:
@@ -282,6 +278,8 @@ class StoredPostings(Postings):
             start = self._starts[segment] = len(self.sizes)
             self.sizes += sizes
             self.blocks += cut_blocks(sizes if by_size else [0] * len(sizes), start)
+        if len(self._starts) != (expected := store.setting("segments")[channel]):
+            store.refuse(f"it has {len(self._starts)} segments of {channel}, expected {expected}")
         self.ids = StoredIds(self)
         self.list_of = functools.lru_cache(256)(self._list_of)
         self._keep_rows()

@@ -37,7 +37,7 @@ class StoredRow(NamedTuple):
 def read_document(store: Store, doc_id: str) -> StoredRow | None:
     """The row of a document; None if there is none of that id."""
     found = store.rows("SELECT doc_id, number, class, gone, title, text, path, version, parent, facts, documents.sum FROM documents "
-                       "JOIN places ON places.place = documents.place WHERE doc_id = ?", (doc_id,))
+                       "LEFT JOIN places ON places.place = documents.place WHERE doc_id = ?", (doc_id,))
     if not found:
         store.verify()
         return None

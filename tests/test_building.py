@@ -66,3 +66,163 @@ def random_history(folder, seed: int) -> None:
 @pytest.mark.parametrize("seed", range(6))
 def test_an_updated_index_answers_as_one_built_anew(seed, tmp_path):
     random_history(tmp_path, seed)
+
+
+# --- how it was built does not show ---------------------------------------------------------------------------------------
+
+def tables(path: str) -> dict[str, list]:
+    """Every row of an index file, by table."""
+    connection = sqlite3.connect(f"file:{path}?immutable=1", uri=True)
+    names = [name for name, in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
+    found = {name: connection.execute(f"SELECT * FROM {name} ORDER BY 1, 2").fetchall() for name in names}
+    connection.close()
+    return found
+
+
+def some_rows(count: int, seed: int = 0) -> dict:
+    choose = random.Random(seed)
+    return {f"d{number}": random_row(choose, f"d{number}") for number in range(count)}
+
+
+@pytest.mark.parametrize("how", [{"workers": 2}, {"workers": 3, "memory": 1}, {"memory": 1}])
+def test_neither_workers_nor_memory_change_a_row_of_the_file(how, tmp_path, monkeypatch):
+    corpus, more = rows_in(tmp_path / "one", some_rows(300)), rows_in(tmp_path / "two", some_rows(100, seed=1))
+    files = [str(tmp_path / "plain.db"), str(tmp_path / "other.db")]
+    for path, options in zip(files, ({}, how)):
+        if "memory" in options:
+            monkeypatch.setattr("rag_lab.segments.BYTES_OF_POSTING", 2 ** 13)   # so that a run goes to disk every 64 postings
+        build_index(corpus, path, **options)
+        update_index(path, more, ["d200"], **options)
+    assert tables(files[0]) == tables(files[1])
+
+
+def test_segments_are_merged_when_they_are_close_in_size_and_then_hold_what_one_would(tmp_path, monkeypatch):
+    path, rows = str(tmp_path / "index.db"), some_rows(12)
+    build_index(rows_in(tmp_path / "all", rows), str(tmp_path / "once.db"))
+    monkeypatch.setattr("rag_lab.segments.BYTES_OF_POSTING", 2 ** 20)   # a run for every posting, in merges too
+    for number, row in enumerate(rows.values()):
+        corpus = rows_in(tmp_path / str(number), {"row": row})
+        told = update_index(path, corpus, memory=1) if number else build_index(corpus, path, memory=1)
+        assert told["segments"] <= 4   # of 12 units at most 7 and 3 and 1 stand apart, when each is to be at least twice the next
+    compare(path, str(tmp_path / "all" / "rows.jsonl"), [])
+    assert told["terms"] == StoredLab(str(tmp_path / "once.db")).store.setting("vocabulary")
+
+
+# --- what was removed ---------------------------------------------------------------------------------------------------
+
+def test_no_word_of_what_was_replaced_or_deleted_stands_in_the_file(tmp_path):
+    """Rare words, in titles, texts, facts and regions, of many documents, so that pages are split and joined on the way."""
+    path, gone = str(tmp_path / "index.db"), []
+    def row(number: int, mark: str) -> dict:
+        words = [f"{mark}{number}x{at}" for at in range(60)]
+        return {"_id": f"d{number}", "title": f"{mark}title{number}", "text": f"{' '.join(words)}\n\n# head\n\n{mark}region{number}",
+                "facts": [{"id": "f", "quote": words[3]}], "regions": [{"heading": "head", "roles": ["staff"]}]}
+    build_index(rows_in(tmp_path / "old", {number: row(number, "before") for number in range(80)}), path)
+    update_index(path, rows_in(tmp_path / "new", {number: row(number, "after") for number in range(0, 80, 2)}))
+    gone = [f"d{number}" for number in range(1, 80, 2)]
+    update_index(path, None, gone)
+    with open(path, "rb") as file:
+        data = file.read()
+    assert b"before" not in data and b"after0x59" in data and sorted(os.listdir(tmp_path)) == ["index.db", "new", "old"]
+
+
+# --- what goes wrong ------------------------------------------------------------------------------------------------------
+
+def test_all_faults_are_told_at_once_and_nothing_is_replaced(tmp_path):
+    path = str(tmp_path / "index.db")
+    build_index(rows_in(tmp_path / "one", some_rows(5)), path)
+    update_index(path, None, ["d0"] if "d0" in StoredLab(path).docs else [])
+    before = tables(path)
+    bad = write_rows(tmp_path / "bad.jsonl", [{"_id": "a", "text": "x"}, {"_id": "b", "text": 3}, {"_id": "a", "text": "y"},
+                                              {"_id": "d9", "text": "x", "roles": []}, {"_id": "a", "text": "z"}])
+    for work in (build_index, lambda corpus, out: update_index(out, corpus)):
+        with pytest.raises(DataError) as caught:
+            work(bad, path)
+        assert [fault.line for fault in caught.value.faults] == [2, 3, 4, 5]
+    assert tables(path) == before and sorted(os.listdir(tmp_path)) == ["bad.jsonl", "index.db", "one"]
+
+
+def test_a_deleted_id_cannot_come_again_and_the_line_is_told(tmp_path):
+    path = str(tmp_path / "index.db")
+    corpus = write_rows(tmp_path / "rows.jsonl", [{"_id": "a", "text": "x"}, {"_id": "b", "text": "x"}])
+    build_index(corpus, path)
+    with pytest.raises(DataError, match="rows.jsonl:1: id 'a' was deleted, and stays so; give it a new id"):
+        update_index(path, corpus, ["a"])
+    assert list(StoredLab(path).docs) == ["a", "b"]
+    with pytest.raises(UsageError, match="no document 'zz' to delete"):
+        update_index(path, None, ["a", "zz"])
+    assert list(StoredLab(path).docs) == ["a", "b"]
+
+
+def test_an_index_is_not_updated_by_a_corpus_with_other_settings(tmp_path):
+    path = str(tmp_path / "index.db")
+    build_index("handbook", path)
+    with pytest.raises(UsageError, match="analyzer|chunker is 'structure', in the index 'whole'"):
+        update_index(path, "scheduler")
+    told = update_index(path, "handbook")
+    assert told["changes"] == {"added": 0, "replaced": 0, "unchanged": told["documents"], "deleted": 0}
+
+
+# --- limits ---------------------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("classes", [61, 62, 63, 64, 300])
+def test_many_rights_classes_are_told_apart(classes, tmp_path):
+    path, rows = str(tmp_path / "index.db"), {}
+    for number in range(classes):
+        roles = [f"r{number}", *["reader"] * (number % 3 > 0)]
+        rows[number] = {"_id": f"d{number:03}", "text": f"x w{number % 7} v{number}", "roles": roles}
+    corpus = rows_in(tmp_path / "one", rows)
+    build_index(corpus, path)
+    scopes = [READER, Scope("local", ("r1",)), Scope("local", (f"r{classes - 1}", "r0", "r60")), NOBODY]
+    compare(path, corpus, ["d001", "d058"], ["x w1", "v60"], scopes) if classes < 0 else compare(path, corpus, [], ["x w1"], scopes)
+    plain, stored = build_lab(corpus), StoredLab(path)
+    for lab in (plain, stored):
+        lab.delete("d001")
+        lab.delete("d058")
+    assert answers(stored, ["x w1"], scopes) == answers(plain, ["x w1"], scopes)
+
+
+def test_ids_and_texts_of_any_kind(tmp_path):
+    ids = ["a'b", 'a"b', "%", "é😀", "a#b", "#", "*", "_", "a%20", "/", "\\", "d1"]
+    rows = {doc_id: {"_id": doc_id, "title": "'%", "text": text} for doc_id, text in zip(ids, ["x \0 y", "", "!?", "x" * 9, "x"] * 3)}
+    path, corpus = str(tmp_path / "an 'odd' %20 name?#.db"), rows_in(tmp_path / "rows", rows)
+    build_index(corpus, path)
+    compare(path, corpus, [], ["x y", "%"])
+    update_index(path, None, ["a'b", "é😀", "#"])
+    compare(path, corpus, ["a'b", "é😀", "#"], ["x y", "%"])
+
+
+def test_numbers_beyond_thirty_two_bits(tmp_path):
+    """A word 70,000 times: the squared norm of its vector is 4,900,000,000."""
+    corpus = rows_in(tmp_path / "rows", {0: {"_id": "d1", "text": "word " * 70_000, "version": 10 ** 30}})
+    build_index(corpus, str(tmp_path / "index.db"))
+    compare(str(tmp_path / "index.db"), corpus, [], ["word"], [READER])
+
+
+def test_a_corpus_of_which_everything_is_deleted(tmp_path):
+    path, rows = str(tmp_path / "index.db"), {name: {"_id": name, "text": "a b"} for name in ("d1", "d2")}
+    corpus = rows_in(tmp_path / "rows", rows)
+    build_index(corpus, path)
+    update_index(path, None, ["d2", "d1"])
+    compare(path, corpus, ["d2", "d1"])
+    told = update_index(path, rows_in(tmp_path / "more", {"d3": {"_id": "d3", "text": "b c"}}))
+    assert (told["documents"], told["terms"], told["segments"]) == (1, 2, 1)
+    compare(path, rows_in(tmp_path / "all", {**rows, "d3": {"_id": "d3", "text": "b c"}}), ["d2", "d1"])
+
+
+def test_thousands_of_documents_are_ranked_as_from_memory(tmp_path):
+    """Of words that are as unequal in frequency as those of a language; several segments, and more ids than are kept singly."""
+    choose, words = random.Random(3), [f"w{at}" for at in range(400)]
+    weights = [1 / (at + 1) for at in range(400)]
+    rows = {number: {"_id": f"d{number:04}", "text": " ".join(choose.choices(words, weights, k=choose.choice([3, 5, 8, 30])))}
+            for number in range(3000)}
+    path = str(tmp_path / "index.db")
+    build_index(rows_in(tmp_path / "first", {number: rows[number] for number in range(2300)}), path)
+    update_index(path, rows_in(tmp_path / "second", {number: rows[number] for number in range(2300, 3000)}))
+    plain, stored = build_lab(rows_in(tmp_path / "all", rows)), StoredLab(path)
+    assert len(stored.store.column("bm25", "sizes")) == 2
+    for at in range(50):
+        query, k = " ".join(choose.choices(words, weights, k=choose.choice([1, 2, 4, 9, 20]))), choose.choice([1, 10, 100, 700])
+        assert stored.bm25.search(query, k) == plain.bm25.search(query, k)
+        assert stored.dense.search(query, k) == plain.dense.search(query, k)
+    assert stored.bm25.search("w1 w5", None) == plain.bm25.search("w1 w5", None)
