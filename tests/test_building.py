@@ -1,13 +1,16 @@
 """An index that was updated is the one built anew; nothing of what was removed is left in it; how it was built does not show."""
 import os
 import random
+import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
 
 import pytest
-from support import answers, receipts, write_rows
+from support import ROOT, answers, write_rows
 
 from rag_lab import DataError, Scope, UsageError, build_lab
-from rag_lab import building
 from rag_lab.building import build_index, update_index
 from rag_lab.stored import StoredLab
 
@@ -63,7 +66,7 @@ def random_history(folder, seed: int) -> None:
         compare(path, rows_in(folder / f"all{step}", rows), gone)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_an_updated_index_answers_as_one_built_anew(seed, tmp_path):
     random_history(tmp_path, seed)
 
@@ -174,7 +177,7 @@ def test_many_rights_classes_are_told_apart(classes, tmp_path):
     corpus = rows_in(tmp_path / "one", rows)
     build_index(corpus, path)
     scopes = [READER, Scope("local", ("r1",)), Scope("local", (f"r{classes - 1}", "r0", "r60")), NOBODY]
-    compare(path, corpus, ["d001", "d058"], ["x w1", "v60"], scopes) if classes < 0 else compare(path, corpus, [], ["x w1"], scopes)
+    compare(path, corpus, [], ["x w1"], scopes)
     plain, stored = build_lab(corpus), StoredLab(path)
     for lab in (plain, stored):
         lab.delete("d001")
@@ -215,10 +218,10 @@ def test_thousands_of_documents_are_ranked_as_from_memory(tmp_path):
     choose, words = random.Random(3), [f"w{at}" for at in range(400)]
     weights = [1 / (at + 1) for at in range(400)]
     rows = {number: {"_id": f"d{number:04}", "text": " ".join(choose.choices(words, weights, k=choose.choice([3, 5, 8, 30])))}
-            for number in range(3000)}
+            for number in range(2000)}
     path = str(tmp_path / "index.db")
-    build_index(rows_in(tmp_path / "first", {number: rows[number] for number in range(2300)}), path)
-    update_index(path, rows_in(tmp_path / "second", {number: rows[number] for number in range(2300, 3000)}))
+    build_index(rows_in(tmp_path / "first", {number: rows[number] for number in range(1500)}), path)
+    update_index(path, rows_in(tmp_path / "second", {number: rows[number] for number in range(1500, 2000)}))
     plain, stored = build_lab(rows_in(tmp_path / "all", rows)), StoredLab(path)
     assert len(stored.store.column("bm25", "sizes")) == 2
     for at in range(50):
@@ -226,3 +229,106 @@ def test_thousands_of_documents_are_ranked_as_from_memory(tmp_path):
         assert stored.bm25.search(query, k) == plain.bm25.search(query, k)
         assert stored.dense.search(query, k) == plain.dense.search(query, k)
     assert stored.bm25.search("w1 w5", None) == plain.bm25.search("w1 w5", None)
+
+
+# --- killed, interrupted, watched -----------------------------------------------------------------------------------------
+
+PROGRAM = """
+import os, signal, sys
+from rag_lab import building, segments, swap
+point, at, sign, work, corpus, index = sys.argv[1:]
+def die(*_, **__):
+    os.kill(os.getpid(), int(sign))
+def before(module, name, last=False):
+    usual = getattr(module, name)
+    def instead(*given, **named):
+        if last: usual(*given, **named)
+        die()
+        return usual(*given, **named)
+    setattr(module, name, instead)
+if point != "watch":
+    home, name = point.split(".")
+    before({"segments": segments, "building": building, "swap": swap, "os": os, "shutil": building.shutil}[home], name, at == "after")
+watch = lambda count: die() if point == "watch" and count == int(at) else None
+if work == "build":
+    building.build_index(corpus, index, watch=watch)
+else:
+    building.update_index(index, corpus, ["d0"], watch=watch)
+"""
+POINTS = [("build", "watch", "1"), ("build", "watch", "30"), ("build", "segments.write_columns", ""),
+          ("build", "building.merge", ""), ("build", "os.fsync", ""), ("build", "os.replace", "after"),
+          ("update", "shutil.copyfile", ""), ("update", "shutil.copyfile", "after"), ("update", "watch", "20"),
+          ("update", "building.purge", ""), ("update", "segments.write_list", "after"), ("update", "building.seal", ""),
+          ("update", "os.replace", ""), ("update", "swap._sync_folder", "")]
+
+
+@pytest.fixture(scope="module")
+def stages(tmp_path_factory) -> dict:
+    """An index, the corpus of the next build or update, and what is answered before and after."""
+    folder = tmp_path_factory.mktemp("stages")
+    files = {"old": str(folder / "old.db"), "build": str(folder / "build.db"), "update": str(folder / "update.db")}
+    first = {f"d{number}": {"_id": f"d{number}", "text": f"a w{number}"} for number in range(40)}
+    second = {f"d{number}": {"_id": f"d{number}", "text": f"a b v{number}"} for number in range(5, 60)}
+    build_index(rows_in(folder / "first", first), files["old"])
+    shutil.copy(files["old"], files["update"])
+    corpus = rows_in(folder / "second", second)
+    build_index(corpus, files["build"])
+    update_index(files["update"], corpus, ["d0"])
+    return {"corpus": corpus, **files, "answers": {name: told_by(path) for name, path in files.items()}}
+
+
+def told_by(path: str) -> list[str]:
+    lab = StoredLab(path)
+    try:
+        return [str(lab.manifest), *answers(lab, ["a w3", "v30 b nowhere"])]
+    finally:
+        lab.close()
+
+
+def run_until(point: str, at: str, sign: int, work: str, corpus: str, path: str) -> subprocess.CompletedProcess:
+    return subprocess.run([sys.executable, "-c", PROGRAM, point, at, str(int(sign)), work, corpus, path], cwd=ROOT, timeout=120,
+                          env={**os.environ, "PYTHONPATH": ROOT}, stdin=subprocess.DEVNULL, capture_output=True)
+
+
+@pytest.mark.parametrize("work, point, at", POINTS)
+def test_killed_at_any_point_the_file_answers_as_before_or_after_and_can_be_written_again(work, point, at, stages, tmp_path):
+    path = str(shutil.copy(stages["old"], tmp_path / "index.db"))
+    done = run_until(point, at, signal.SIGKILL, work, stages["corpus"], path)
+    assert done.returncode == -signal.SIGKILL, done.stderr.decode()
+    replaced = point == "swap._sync_folder" or (point, at) == ("os.replace", "after")
+    assert told_by(path) == stages["answers"][work if replaced else "old"]
+    assert os.path.exists(f"{path}.new") is not replaced
+    build_index(stages["corpus"], path)
+    assert told_by(path) == stages["answers"]["build"] and os.listdir(tmp_path) == ["index.db"]
+
+
+def test_a_first_build_that_is_killed_leaves_no_index(stages, tmp_path):
+    path = str(tmp_path / "index.db")
+    assert run_until("os.fsync", "", signal.SIGKILL, "build", stages["corpus"], path).returncode == -signal.SIGKILL
+    with pytest.raises(DataError, match="there is no such file"):
+        StoredLab(path)
+
+
+@pytest.mark.parametrize("work, point, at", [("build", "watch", "30"), ("update", "building.merge", "")])
+def test_interrupted_by_the_keyboard_nothing_half_made_is_left(work, point, at, stages, tmp_path):
+    path = str(shutil.copy(stages["old"], tmp_path / "index.db"))
+    done = run_until(point, at, signal.SIGINT, work, stages["corpus"], path)
+    assert b"KeyboardInterrupt" in done.stderr
+    assert os.listdir(tmp_path) == ["index.db"] and told_by(path) == stages["answers"]["old"]
+
+
+def test_who_has_the_file_open_goes_on_reading_what_was_there_and_who_opens_it_sees_what_is(stages, tmp_path):
+    path = str(shutil.copy(stages["old"], tmp_path / "index.db"))
+    early, seen = StoredLab(path), []
+    expected = [str(early.manifest), *answers(early, ["a w3"])]
+
+    def watch(count: int) -> None:
+        if count == 20:
+            seen.append(told_by(path))
+            with pytest.raises(UsageError, match="another process is writing"):
+                build_index(stages["corpus"], path)
+    update_index(path, stages["corpus"], ["d0"], watch=watch)
+    assert seen == [stages["answers"]["old"]] and told_by(path) == stages["answers"]["update"]
+    assert [str(early.manifest), *answers(early, ["a w3"])] == expected
+    assert early.search("nowhere w7").statistics["terms"] == 41   # a, w0 to w39: read, and the whole file verified, only now
+    assert early.bm25.search("w39", 1)[0][0] == "d39"
