@@ -27,8 +27,8 @@ def in_order(work: Callable[[Work], Result], stream: Iterable[Work], workers: in
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
     pieces, waiting = iter(stream), deque()
-    quiet = {"initializer": signal.signal, "initargs": (signal.SIGINT, signal.SIG_IGN)}   # Ctrl-C is for the one who shares out
-    with ProcessPoolExecutor(workers, get_context("spawn"), **quiet) as pool:
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=signal.signal,
+                             initargs=(signal.SIGINT, signal.SIG_IGN)) as pool:   # Ctrl-C is for the process that asked
         try:
             while batch := list(itertools.islice(pieces, BATCH)):
                 waiting.append(pool.submit(_all, work, batch))

@@ -1,4 +1,4 @@
-"""What several test files need: small documents and labs, small random corpora, plain scorers to compare with, printed answers."""
+"""What several test files need: small documents and labs, random corpora, plain scorers to compare with, printed answers."""
 import hashlib
 import json
 import math

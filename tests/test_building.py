@@ -1,4 +1,4 @@
-"""An index that was updated is the one built anew; nothing of what was removed is left in it; how it was built does not show."""
+"""An index that was updated is the one built anew, nothing of what was removed is left in it, and a kill leaves it whole."""
 import os
 import random
 import shutil
@@ -27,8 +27,8 @@ def random_row(choose: random.Random, doc_id: str) -> dict:
                           {"status": "retired"}, {"trust": "community", "version": choose.randint(1, 3)}])
     if choose.random() < 0.3 and words:
         row["text"] += "\n\n# one\n\nsecret a\n\n# two\n\nsecret b c\n"
-        row["regions"] = choose.choice([[{"heading": "one", "roles": ["staff"]}], [{"heading": "two", "roles": ["staff", "boss"]}],
-                                        [{"heading": "one", "roles": ["boss"]}, {"heading": "two", "roles": ["staff"]}]])
+        one, two = {"heading": "one", "roles": [choose.choice(["staff", "boss"])]}, {"heading": "two", "roles": ["staff", "x"]}
+        row["regions"] = choose.choice([[one], [two], [one, two]])
     return row
 
 
@@ -54,8 +54,8 @@ def random_history(folder, seed: int) -> None:
     rows = {f"d{number}": random_row(choose, f"d{number}") for number in range(choose.choice([1, 3, 8]))}
     build_index(rows_in(folder / "0", rows), path)
     for step in range(1, 6):
-        visible = list(StoredLab(path).docs)
-        removed = choose.sample([one for one in visible if "#" not in one], k=0 if choose.random() < 0.4 else min(1, len(visible)))
+        visible = [doc_id for doc_id in StoredLab(path).docs if "#" not in doc_id]   # no regions
+        removed = choose.sample(visible, k=min(len(visible), choose.choice([0, 1, 1])))
         left = [doc_id for doc_id in rows if doc_id not in [*gone, *removed]]
         came = choose.sample(left, k=min(len(left), choose.randint(0, 3)))
         came += [f"d{number}" for number in range(len(rows), len(rows) + choose.choice([0, 1, 4]))]
@@ -106,7 +106,7 @@ def test_segments_are_merged_when_they_are_close_in_size_and_then_hold_what_one_
     for number, row in enumerate(rows.values()):
         corpus = rows_in(tmp_path / str(number), {"row": row})
         told = update_index(path, corpus, memory=1) if number else build_index(corpus, path, memory=1)
-        assert told["segments"] <= 4   # of 12 units at most 7 and 3 and 1 stand apart, when each is to be at least twice the next
+        assert told["segments"] <= 3   # 12 units: 7 and 3 and 1 may stand apart, each more than twice as large as the next
     compare(path, str(tmp_path / "all" / "rows.jsonl"), [])
     assert told["terms"] == StoredLab(str(tmp_path / "once.db")).store.setting("vocabulary")
 
@@ -115,10 +115,12 @@ def test_segments_are_merged_when_they_are_close_in_size_and_then_hold_what_one_
 
 def test_no_word_of_what_was_replaced_or_deleted_stands_in_the_file(tmp_path):
     """Rare words, in titles, texts, facts and regions, of many documents, so that pages are split and joined on the way."""
-    path, gone = str(tmp_path / "index.db"), []
+    path = str(tmp_path / "index.db")
+
     def row(number: int, mark: str) -> dict:
         words = [f"{mark}{number}x{at}" for at in range(60)]
-        return {"_id": f"d{number}", "title": f"{mark}title{number}", "text": f"{' '.join(words)}\n\n# head\n\n{mark}region{number}",
+        text = f"{' '.join(words)}\n\n# head\n\n{mark}region{number}"
+        return {"_id": f"d{number}", "title": f"{mark}title{number}", "text": text,
                 "facts": [{"id": "f", "quote": words[3]}], "regions": [{"heading": "head", "roles": ["staff"]}]}
     build_index(rows_in(tmp_path / "old", {number: row(number, "before") for number in range(80)}), path)
     update_index(path, rows_in(tmp_path / "new", {number: row(number, "after") for number in range(0, 80, 2)}))
@@ -126,7 +128,8 @@ def test_no_word_of_what_was_replaced_or_deleted_stands_in_the_file(tmp_path):
     update_index(path, None, gone)
     with open(path, "rb") as file:
         data = file.read()
-    assert b"before" not in data and b"after0x59" in data and sorted(os.listdir(tmp_path)) == ["index.db", "new", "old"]
+    assert data.count(b"before") == 0 and b"after0x59" in data and b"after1x" not in data
+    assert sorted(os.listdir(tmp_path)) == ["index.db", "new", "old"]
 
 
 # --- what goes wrong ------------------------------------------------------------------------------------------------------
@@ -187,7 +190,8 @@ def test_many_rights_classes_are_told_apart(classes, tmp_path):
 
 def test_ids_and_texts_of_any_kind(tmp_path):
     ids = ["a'b", 'a"b', "%", "é😀", "a#b", "#", "*", "_", "a%20", "/", "\\", "d1"]
-    rows = {doc_id: {"_id": doc_id, "title": "'%", "text": text} for doc_id, text in zip(ids, ["x \0 y", "", "!?", "x" * 9, "x"] * 3)}
+    texts = ["x \0 y", "", "!?", "x" * 9, "x"] * 3
+    rows = {doc_id: {"_id": doc_id, "title": "'%", "text": text} for doc_id, text in zip(ids, texts)}
     path, corpus = str(tmp_path / "an 'odd' %20 name?#.db"), rows_in(tmp_path / "rows", rows)
     build_index(corpus, path)
     compare(path, corpus, [], ["x y", "%"])
@@ -225,7 +229,8 @@ def test_thousands_of_documents_are_ranked_as_from_memory(tmp_path):
     plain, stored = build_lab(rows_in(tmp_path / "all", rows)), StoredLab(path)
     assert len(stored.store.column("bm25", "sizes")) == 2
     for at in range(50):
-        query, k = " ".join(choose.choices(words, weights, k=choose.choice([1, 2, 4, 9, 20]))), choose.choice([1, 10, 100, 700])
+        query = " ".join(choose.choices(words, weights, k=choose.choice([1, 2, 4, 9, 20])))
+        k = choose.choice([1, 10, 100, 700])
         assert stored.bm25.search(query, k) == plain.bm25.search(query, k)
         assert stored.dense.search(query, k) == plain.dense.search(query, k)
     assert stored.bm25.search("w1 w5", None) == plain.bm25.search("w1 w5", None)
@@ -248,7 +253,8 @@ def before(module, name, last=False):
     setattr(module, name, instead)
 if point != "watch":
     home, name = point.split(".")
-    before({"segments": segments, "building": building, "swap": swap, "os": os, "shutil": building.shutil}[home], name, at == "after")
+    homes = {"segments": segments, "building": building, "swap": swap, "os": os, "shutil": building.shutil}
+    before(homes[home], name, at == "after")
 watch = lambda count: die() if point == "watch" and count == int(at) else None
 if work == "build":
     building.build_index(corpus, index, watch=watch)

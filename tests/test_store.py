@@ -1,4 +1,4 @@
-"""Whatever happens to an index file, it answers as before or is refused, with what was found, what was expected, and the remedy."""
+"""Whatever happens to an index file, it answers as before or is refused, and told are what was found and the remedy."""
 import os
 import random
 import shutil
