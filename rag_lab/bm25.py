@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from typing import Callable, Iterable, Mapping, Self, Sequence
 
-from .bits import TOP
 from .errors import UsageError
 from .index import Unit
 from .listed import PostingIndex
@@ -78,7 +77,6 @@ class Bm25(PostingIndex):
             self.total_tokens = _at_least("total_tokens", self.given.total_tokens, self.total_tokens)
         self.avgdl = self.total_tokens / self.n if self.n else 0.0
         self.saturation = functools.lru_cache(1 << 16)(self._saturation)
-        self._grid = TOP / 16 / (idf(self.n, 0) * (self.k1 + 1))   # sixteen terms of the greatest weight fit into a lane
 
     @functools.cached_property
     def vocabulary_size(self) -> int:
@@ -110,6 +108,9 @@ class Bm25(PostingIndex):
     def _part(self, term: str, count: int) -> Callable[[int, int], float]:
         weight = count * self.idf(term)
         return lambda tf, length: weight * self.saturation(tf, length)
+
+    def _greatest(self) -> float:
+        return idf(self.n, 0) * (self.k1 + 1)
 
     def _total(self, wanted: Mapping[str, int]) -> Callable[[Sequence[float], int], float]:
         # fsum rounds once, so the order of the query's words cannot move a score or break a tie.

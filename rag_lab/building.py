@@ -1,8 +1,8 @@
 """How does a corpus become an index in a file, in bounded memory, so that no reader ever meets half of one?
 
-Documents stream in, are counted (`tally`) and become a segment (`segments`). All of it goes into a file beside the one that readers
-know, and takes its place in one step when it is whole (`swap`). An update begins with a copy of the old file: what it adds is a
-segment of its own, and segments that are close in size are merged.
+Documents stream in, are counted (`tally`) and become a segment (`segments`). All of it goes into a file beside the one that
+readers know, and takes its place in one step when it is whole (`swap`). An update begins with a copy of the old file: what it
+adds is a segment of its own, and segments that are close in size are merged.
 """
 import contextlib
 import functools
@@ -52,7 +52,8 @@ class Writer:
         for statement in SCHEMA.split(";"):
             self.connection.execute(statement)
         self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        self._take({"format": FORMAT, "corpus": settings_row(corpus), "vectors": vectors, "shipped": shipped}, Made(0, 0, 0, 0))
+        settings = {"format": FORMAT, "corpus": settings_row(corpus), "vectors": vectors, "shipped": shipped}
+        self._take(settings, Made(0, 0, 0, 0))
 
     def go_on(self) -> None:
         """Go on with a file that was copied."""
@@ -60,11 +61,15 @@ class Writer:
 
     def _take(self, settings: dict, made: Made) -> None:
         self.settings, self.corpus = settings, settings_of(settings["corpus"])
-        self._made, self._classes, self._class_of_fields = made, dict(self.store.classes), {}
+        self._made, self._classes = made, dict(self.store.classes)
+        self._class_of_rights = {group.rights: number for number, group in self._classes.items()}
+        self._class_of_fields: dict[tuple, int] = {}          # the same, before the fields are written as JSON
         self._next = self.store.rows("SELECT coalesce(max(number), 0) + 1 FROM documents")[0][0]
-        self._by_size = {"bm25": self.corpus.k1 * self.corpus.b > 0} | ({"dense": True} if settings["vectors"] else {})   # by channel
-        share_of_one = self._memory // len(self._by_size)
-        self._segments = [Segment(self.store, channel, by_size, share_of_one) for channel, by_size in self._by_size.items()]
+        self._by_size = {"bm25": self.corpus.k1 * self.corpus.b > 0}   # channel -> whether its units are numbered by size
+        if settings["vectors"]:
+            self._by_size["dense"] = True
+        memory = self._memory // len(self._by_size)
+        self._segments = [Segment(self.store, channel, by_size, memory) for channel, by_size in self._by_size.items()]
 
     # --- documents in, documents out --------------------------------------------------------------------------------
 
@@ -127,7 +132,8 @@ class Writer:
     def _write_document(self, number: int, group: int, gone: int, document: Document) -> None:
         facts = compact_json([list(fact) for fact in document.facts]) if document.facts else None
         version = str(document.version)   # which may be longer than an integer of SQLite
-        row = document.doc_id, number, group, gone, document.title, document.text, document.path, version, document.parent, facts
+        row = (document.doc_id, number, group, gone, document.title, document.text, document.path, version, document.parent,
+               facts)
         kept = (*row[:6], self._place_of(document.path), *row[7:], check_sum(*row))
         self.connection.execute("INSERT OR REPLACE INTO documents (doc_id, number, class, gone, title, text, place, version, "
                                 "parent, facts, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
@@ -142,9 +148,9 @@ class Writer:
         governing = tuple(getattr(document, name) for name in GOVERNING)
         if governing not in self._class_of_fields:
             rights = rights_row(document)
-            known = next((number for number, group in self._classes.items() if group.rights == rights), None)
-            self._class_of_fields[governing] = known or len(self._classes) + 1
-            self._classes.setdefault(self._class_of_fields[governing], RightsClass(rights, 0, 0))
+            number = self._class_of_rights.setdefault(rights, len(self._classes) + 1)
+            self._classes.setdefault(number, RightsClass(rights, 0, 0))
+            self._class_of_fields[governing] = number
         return self._class_of_fields[governing]
 
     def _count(self, group: int, sign: int, counted: Tally) -> None:
@@ -184,15 +190,18 @@ class Writer:
         """What is known of an index without reading it through."""
         return {"made": self._made.row(),
                 "rows": {table: self.store.rows(f"SELECT count(*) FROM {table}")[0][0]
-                         for table in ("classes", "tombstones", "segments")},
+                         for table in ("classes", "tombstones")},
+                "segments": {channel: len(self.store.column(channel, "documents")) for channel in self._by_size},
                 "units_left": sum(documents.count(0) for _, documents in self.store.column("bm25", "documents")),
                 "vocabulary": self.store.rows("SELECT count(DISTINCT term) FROM postings WHERE channel = 'bm25'")[0][0]}
 
     def _purge(self) -> None:
         """Take the units of removed documents out of the segments, and their terms with them."""
         gone = {held.number for held in self._removed}
-        units = [unit for held in self._removed for unit in count(held.document, self.corpus, self.settings["vectors"]).units]
-        terms = {"bm25": [term for unit in units for term in unit.terms], "dense": [key for unit in units for key in unit.vector]}
+        counted = [count(held.document, self.corpus, self.settings["vectors"]) for held in self._removed]
+        units = [unit for one in counted for unit in one.units]
+        terms = {"bm25": [term for unit in units for term in unit.terms],
+                 "dense": [key for unit in units for key in unit.vector]}
         for channel in self._by_size if gone else ():
             purge(self.store, channel, gone, sorted(dict.fromkeys(terms[channel])))
 
@@ -205,7 +214,7 @@ class Writer:
 
 def build_index(corpus: str, out: str, vectors: bool = True, workers: int = 1, memory: int = MEMORY,
                 watch: Callable[[int], None] = lambda count: None, read: Callable[[float], None] = lambda share: None) -> dict:
-    """Build an index file over a corpus, given as for `build_lab`, and put it in the place of `out`; what it holds, in numbers.
+    """Build an index file over a corpus, given as for `build_lab`, in the place of `out`; what it holds, in numbers.
 
     `workers`: processes that analyse; `watch` is called with the number of documents that are in, `read` with the share of the
     corpus that has been read, from 0 to 1. Raises `UsageError`, or `DataError` with every fault of the corpus.
@@ -224,8 +233,8 @@ def update_index(index: str, corpus: str | None = None, deleted: Sequence[str] =
                  watch: Callable[[int], None] = lambda count: None, read: Callable[[float], None] = lambda share: None) -> dict:
     """Add the documents of a corpus to an index file, each in place of the one with its id, and delete others.
 
-    All of it happens or nothing. Parameters and errors as for `build_index`; a `UsageError` too for a corpus that is to be cut or
-    searched otherwise than the index, and for the id of a document that cannot be deleted.
+    All of it happens or nothing. Parameters and errors as for `build_index`; a `UsageError` too for a corpus that is to be cut
+    or searched otherwise than the index, and for the id of a document that cannot be deleted.
     """
     faults: list[Fault] = []
     with replacing(index) as beside:
@@ -250,13 +259,14 @@ def update_index(index: str, corpus: str | None = None, deleted: Sequence[str] =
 def _check_settings(path: str, found: CorpusSettings, held: CorpusSettings) -> None:
     """An update keeps the settings of the index, so a corpus that states others is refused; rows state none."""
     stated, known = settings_row(found), settings_row(held)
-    differing = [name for name in known if stated[name] != known[name]] if os.path.exists(os.path.join(path, "corpus.toml")) else []
-    if differing:
-        told = ", ".join(f"{name} is {stated[name]!r}, in the index {known[name]!r}" for name in differing)
-        raise UsageError(f"{path!r} has other settings than the index: {told}; build the index anew")
+    differing = [name for name in known if stated[name] != known[name]]
+    if differing and os.path.exists(os.path.join(path, "corpus.toml")):
+        both = ", ".join(f"{name} is {stated[name]!r}, in the index {known[name]!r}" for name in differing)
+        raise UsageError(f"{path!r} has other settings than the index: {both}; build the index anew")
 
 
-def _stream(writer: Writer, documents: Iterable[Document], faults: list[Fault], workers: int, watch: Callable[[int], None]) -> None:
+def _stream(writer: Writer, documents: Iterable[Document], faults: list[Fault], workers: int,
+            watch: Callable[[int], None]) -> None:
     """Count the documents, by several processes if there are to be several, and add them in the order in which they came.
 
     Raises `DataError` if there are `faults` when all of them are read; from the first on, the rest is only read.
@@ -279,5 +289,4 @@ def told(path: str, changes: dict) -> dict:
         made = store.made
         return {"schema": "rag_lab.index/1", "documents": made.documents, "chunks": made.chunks,
                 "terms": store.setting("vocabulary"), "vectors": store.setting("vectors"), "changes": changes,
-                "segments": store.rows("SELECT count(*) FROM segments WHERE channel = 'bm25'")[0][0],
-                "bytes": os.path.getsize(path)}
+                "segments": store.setting("segments")["bm25"], "bytes": os.path.getsize(path)}

@@ -101,7 +101,8 @@ def stream_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: lis
         own, before = row.head.get("id"), len(faults)
         for doc_id in dict.fromkeys([own] * isinstance(own, str) + [document.doc_id for document in made]):   # regions too
             if doc_id in deleted:
-                faults.append(Fault(row.path, row.line_of("id"), f"id {doc_id!r} was deleted, and stays so", "give it a new id"))
+                rule = f"id {doc_id!r} was deleted, and stays so"
+                faults.append(Fault(row.path, row.line_of("id"), rule, "give the document a new id"))
             elif doc_id in homes:
                 path, line = homes[doc_id]
                 rule = f"id {doc_id!r} stands in {path if line is None else f'{path}:{line}'} too"

@@ -6,7 +6,6 @@ stands against it, so the units of one norm can be ranked block by block as BM25
 import math
 from typing import Any, Callable, Iterable, Mapping, Sequence
 
-from .bits import TOP
 from .dense import cosine_of, explained, squared_norm
 from .listed import PostingIndex
 from .postings import Postings
@@ -18,7 +17,6 @@ class Counted(PostingIndex):
     """An index over units (unit id, whole-number vector), with the same contract as `Bm25`. `encode` makes the query's vector."""
 
     name = "dense"
-    _grid = TOP / 16   # sixteen features of the greatest weight, 1, fit into a lane
 
     def __init__(self, units: Iterable[tuple[str, Counts]] | Postings, encode: Callable[[str], Counts]):
         self.encode = encode
@@ -43,6 +41,9 @@ class Counted(PostingIndex):
     def _total(self, wanted: Counts) -> Callable[[Sequence[float], int], float]:
         norm = squared_norm(wanted)
         return lambda parts, squared: cosine_of(int(sum(parts)), norm, squared)
+
+    def _greatest(self) -> float:
+        return 1.0
 
     def _bound(self, part: float, squared: int) -> float:
         return part / math.sqrt(squared)

@@ -194,8 +194,9 @@ class Lab:
         """What the index is made of: of the documents that were indexed, whatever the catalog holds by now."""
         from . import manifest   # here, for a query does without
         content = added(share(chunk_row(chunk)) for chunk in self.chunks.by_id.values())
-        return manifest.make(sum_digest(added(share(document_row(document)) for document in self._snapshot)), sum_digest(content), len(self._snapshot),
-                             len(self.chunks.by_id), self.settings.chunker, *self._encoder(), self.settings.clock)
+        catalog = added(share(document_row(document)) for document in self._snapshot)
+        return manifest.make(sum_digest(catalog), sum_digest(content), len(self._snapshot), len(self.chunks.by_id),
+                             self.settings.chunker, *self._encoder(), self.settings.clock)
 
     def _encoder(self) -> tuple[str, int | None]:
         """(name of the encoder, dimensions) of the second channel."""

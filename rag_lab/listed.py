@@ -1,21 +1,19 @@
 """Which of its units does an index over posting lists return, and in which order?
 
-The k best without scoring the rest where there are many (`topk`), one by one where there are few; the results are the same. What
-a term adds to a score, and what the sum of that is worth, `bm25` and `counted` say.
+The k best without scoring the rest where there are many (`bounds`), one by one where there are few; the results are the same.
+What a term adds to a score, and what the sum of that is worth, `bm25` and `counted` say.
 """
 import bisect
 import functools
-from collections import defaultdict
 from typing import Callable, Hashable, Iterable, Mapping, Sequence
 
 from .errors import whole_number
 from .index import LiveIndex, Selection, best_first
-from .postings import KEPT_BYTES, Live, Postings, Row, counts
+from .postings import KEPT_BYTES, Live, Postings, counts
 
-FEW_POSTINGS = 128   # so many are scored one by one: to bound them would cost more
-FEW_TERMS = 6         # of so many terms a block has few classes
-MOST_REPEATS = 15     # of one term in a query; beyond, its part would not fit into a lane of a row
-MOST_TERMS = 1000     # beyond, the rows of so many would be rounded until a lane tells nothing
+FEW_POSTINGS = 128   # so many, or those of so many units, are scored one by one: to bound them would cost more
+MOST_REPEATS = 15    # of one term in a query; beyond, its part would not fit into a lane of a row
+MOST_TERMS = 1000    # beyond, the rows of so many would be rounded until a lane tells nothing
 
 
 class PostingIndex(LiveIndex):
@@ -33,7 +31,7 @@ class PostingIndex(LiveIndex):
         return ((1, term),)
 
     def _part(self, term: Hashable, count: int) -> Callable[[int, int], float]:
-        """(how often it stands in a unit, size of the unit) -> what a term adds to its score, if it stands `count` times in the query.
+        """(how often it stands in a unit, size of the unit) -> what a term that stands `count` times in the query adds to its score.
 
         It rises with the one and falls with the other; below 0 for a term that takes away.
         """
@@ -46,6 +44,10 @@ class PostingIndex(LiveIndex):
     def _bound(self, part: float, size: int) -> float:
         """A part in the measure in which sums of parts may be compared between units of different sizes."""
         return part
+
+    def _greatest(self) -> float:
+        """The most that a term which stands once in a query can add to a unit, in that measure."""
+        raise NotImplementedError
 
     def _unit(self, wanted: Mapping[Hashable, int]) -> float:
         """How many times a score that measure is."""
@@ -63,8 +65,7 @@ class PostingIndex(LiveIndex):
         kept = 1 + KEPT_BYTES // (1 + len(self.postings.sizes) // 8)
         self.df = functools.lru_cache(kept)(self._df)
         self._parts = functools.lru_cache(4096)(self._make_parts)
-        self._plan = functools.lru_cache(kept)(self._make_plan)
-        self._pieces = functools.lru_cache(1 + KEPT_BYTES // (1 + 10 * len(self.postings.sizes)))(self._make_pieces)
+        self.__dict__.pop("_bounds", None)   # of the old live set
 
     def _flags(self, live_ids: Iterable[str] | Selection) -> bytes | None:
         """A byte of 0 or 1 for each unit; None if all are live."""
@@ -96,7 +97,7 @@ class PostingIndex(LiveIndex):
         """In how many live units a term stands."""
         if self._length(term) <= FEW_POSTINGS:
             return len(self.posting(term))
-        return sum(units.bit_count() for rows in self._rows(term).values() for _, units in rows)
+        return self._bounds.df(term)
 
     def _length(self, term: Hashable) -> int:
         return sum(len(self.postings.list_of(key)) for _, key in self._lists(term))
@@ -109,12 +110,21 @@ class PostingIndex(LiveIndex):
         wanted = self._wanted(query)
         known = {term: count for term, count in wanted.items() if self.df(term)}
         total, sizes = self._total(wanted), self.postings.sizes
-        if k is None or whole_number("k", k, 1) and (sum(map(self.df, known)) <= FEW_POSTINGS or len(known) > MOST_TERMS
-                                                     or max(map(abs, known.values())) > MOST_REPEATS):
+        if k is None or whole_number("k", k, 1) and self._few(known):
             scored = ((number, total(parts, sizes[number])) for number, parts in self._parts_of(known))
         else:
-            scored = self._score_best(known, min(k, self.live.count), total, self._unit(wanted))
+            scored = self._bounds.best(known, min(k, self.live.count), total, self._unit(wanted))
         return best_first([(self.ids[number], score) for number, score in scored if score > 0], k)
+
+    def _few(self, known: Mapping[Hashable, int]) -> bool:
+        """Whether the units that hold these terms are few enough, or the terms too many, for bounds to be worth it."""
+        return (self.live.count <= FEW_POSTINGS or sum(map(self.df, known)) <= FEW_POSTINGS or len(known) > MOST_TERMS
+                or max(map(abs, known.values())) > MOST_REPEATS)
+
+    @functools.cached_property
+    def _bounds(self) -> "Bounds":
+        from .bounds import Bounds   # here, for a small corpus does without
+        return Bounds(self)
 
     def _parts_of(self, wanted: Mapping[Hashable, int]) -> Iterable[tuple[int, list[float]]]:
         """(number, what each term of the query adds to it) of every live unit that holds one."""
@@ -128,44 +138,3 @@ class PostingIndex(LiveIndex):
     def _make_parts(self, term: Hashable, count: int) -> dict[int, float]:
         part, sizes = self._part(term, count), self.postings.sizes
         return {number: part(times, sizes[number]) for number, times in self.posting(term).items()}
-
-    # --- the best without the rest ------------------------------------------------------------------------------------
-
-    def _score_best(self, wanted: Mapping[Hashable, int], k: int, total, unit: float) -> list[tuple[int, float]]:
-        """(number, score) of the k best live units, and of those that tie with the last of them."""
-        from .topk import PIECE, Formula, add_up, split   # here, for a small corpus does without
-        sizes, formula = self.postings.sizes, Formula(total, unit)
-        if len(wanted) <= FEW_TERMS and len(sizes) > PIECE:
-            plans = [self._plan(*one) for one in wanted.items()]
-            return split(plans, self.postings.blocks, self.live.sets, k, sizes, formula)
-        return add_up([self._pieces(*one) for one in wanted.items()], self._grid, k, sizes, formula)
-
-    def _rows(self, term: Hashable) -> dict[int, list[Row]]:
-        """{block number: rows of live units}, times below 0 where the term counts against them."""
-        found: dict[int, list[Row]] = {}
-        for sign, key in self._lists(term):
-            for place, rows in self.live.rows(self.postings.rows_of(key)).items():
-                found.setdefault(place, []).extend((sign * times, units) for times, units in rows)
-        return found
-
-    def _make_plan(self, term: Hashable, count: int) -> "Plan":
-        from .topk import Plan
-        blocks, sizes, part = self.postings.blocks, self.postings.sizes, self._part(term, count)
-        best, plan = [0.0] * len(blocks), [()] * len(blocks)
-        for place, rows in self._rows(term).items():
-            size = sizes[blocks[place].start]   # the smallest: there a sum of parts is worth most, if it is above 0
-            bounded = [(self._bound(part(times, size), size), times, units) for times, units in rows]
-            plan[place] = tuple(sorted(bounded, reverse=True))
-            best[place] = max(0.0, plan[place][0][0])
-        return Plan(best, plan, part)
-
-    def _make_pieces(self, term: Hashable, count: int) -> dict[int, "Piece"]:
-        from .topk import PIECE, piece_of
-        sizes, part = self.postings.sizes, self._part(term, count)
-        bounds: dict[int, dict[int, float]] = defaultdict(dict)
-        parts: dict[int, dict[int, float]] = defaultdict(dict)
-        for unit, times in self.posting(term).items():
-            place, at = divmod(unit, PIECE)
-            parts[place][at] = exact = part(times, sizes[unit])
-            bounds[place][at] = self._grid * self._bound(exact, sizes[unit])
-        return {place: piece_of(bounds[place], parts[place], min(PIECE, len(sizes) - place * PIECE)) for place in parts}

@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from itertools import compress
 from typing import Callable, Hashable, Iterable, Mapping, NamedTuple, Sequence
 
-from .bits import set_of, set_of_flags
 from .index import Selection, sorted_units
 
 SMALLEST, LARGEST = 1 << 12, 1 << 15   # units of a block: a size with so many of them has blocks of its own
@@ -112,6 +111,7 @@ class Postings:
 
 def rows_within(units: Sequence[int], start: int) -> tuple[Row, ...]:
     """The rows of the stretch of a posting list that lies in the block from `start` on, the most frequent first."""
+    from .bits import set_of   # here, for a small corpus does without
     groups = defaultdict(list)
     for unit, times in counts(units).items():
         groups[times].append(unit - start)
@@ -148,6 +148,7 @@ class Live:
     @functools.cached_property
     def sets(self) -> list[int]:
         """Block number -> its live units."""
+        from .bits import set_of_flags   # here, for a small corpus does without
         return [set_of_flags(self.flags[block.start:block.end]) for block in self._postings.blocks]
 
     def rows(self, rows: Mapping[int, tuple[Row, ...]]) -> Mapping[int, tuple[Row, ...]]:

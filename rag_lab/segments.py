@@ -1,8 +1,8 @@
 """How do counted units become a segment of an index, and how do segments change?
 
-A segment holds units, numbered by size and id, and the posting lists over these numbers. Units come in any order and lie in memory,
-later in runs on disk, which are merged term by term when the segment is written. What has left the index is taken out of the
-lists, and segments that are close in size are merged.
+A segment holds units, numbered by size and id, and the posting lists over these numbers. Units come in any order and lie in
+memory, later in runs on disk, which are merged term by term when the segment is written. What has left the index is taken out of
+the lists, and segments that are close in size are merged.
 """
 import functools
 import itertools
@@ -18,7 +18,7 @@ MERGE = 2                # a segment is merged with the one before it unless tha
 
 
 class Segment:
-    """A segment in the making: the units of a channel in the order in which they arrived, and the posting lists over that order."""
+    """A segment in the making: units in the order in which they arrived, and the posting lists over that order."""
 
     def __init__(self, store: Store, channel: str, by_size: bool, memory: int):
         """`memory`: bytes for the posting lists, beyond which they go to disk."""
@@ -99,9 +99,11 @@ def write_list(store: Store, channel: str, term: str, segment: int, units: Seque
     if units:
         classes = masked(units)
         packed = pack_rising(units, posting_label(channel, term, segment, classes))
-        store.connection.execute("INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?)", (channel, term, segment, classes, packed))
+        store.connection.execute("INSERT OR REPLACE INTO postings VALUES (?, ?, ?, ?, ?)",
+                                 (channel, term, segment, classes, packed))
     else:
-        store.connection.execute("DELETE FROM postings WHERE channel = ? AND term = ? AND segment = ?", (channel, term, segment))
+        store.connection.execute("DELETE FROM postings WHERE channel = ? AND term = ? AND segment = ?",
+                                 (channel, term, segment))
 
 
 def mask_of(classes: Sequence[int]) -> Callable[[Iterable[int]], int]:
@@ -142,8 +144,8 @@ def merge(store: Store, channel: str, by_size: bool, memory: int) -> None:
             return
         merged = Segment(store, channel, by_size, memory)
         arrivals = {segment: _move(store, merged, segment) for segment in (first, second)}
-        rows = store.connection.execute("SELECT term, segment, units, classes FROM postings WHERE channel = ? AND segment >= ? "
-                                        "ORDER BY term, segment", (channel, first))
+        rows = store.connection.execute("SELECT term, segment, units, classes FROM postings "
+                                        "WHERE channel = ? AND segment >= ? ORDER BY term, segment", (channel, first))
         for term, segment, packed, classes in rows:
             units = unpack_rising(packed, posting_label(channel, term, segment, classes))
             merged.extend(term, list(map(arrivals[segment].__getitem__, units)))

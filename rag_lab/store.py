@@ -1,8 +1,8 @@
 """How does an index lie in one file, and how is no more of it read than a query needs?
 
-One SQLite file: documents, the spans of their chunks, posting lists of both channels, tombstones, and what they were made with. A
-published file never changes: an update writes a new one beside it that then takes its place. So readers need no locks, and one
-that has a file open goes on reading the state it opened.
+One SQLite file: documents, the spans of their chunks, posting lists of both channels, tombstones, and what they were made with.
+A published file never changes: an update writes a new one beside it that then takes its place. So readers need no locks, and
+one that has a file open goes on reading the state it opened.
 
 What is found is checked against a sum that was kept with it. What is not found may have been lost: that it was never there is
 believed after the sum over the whole file, kept in its header, was checked once.
@@ -141,15 +141,23 @@ class Store:
         try:
             self._file = open(self.path, "rb")   # also for the sum over all: another file may take the place of this one
             begin = self._file.read(len(MAGIC))
+            if begin != MAGIC:
+                self.refuse(f"it begins with {begin!r}, expected {MAGIC!r}")
+            address = "file:" + "".join(f"%{octet:02x}" for octet in os.fsencode(os.path.abspath(self.path)))
+            self.connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+            replaced = not os.path.samestat(os.fstat(self._file.fileno()), os.stat(self.path))
         except OSError as error:
             raise DataError([Fault(self.path, None, f"cannot be read ({error.strerror})", READABLE)]) from error
-        if begin != MAGIC:
-            self.refuse(f"it begins with {begin!r}, expected {MAGIC!r}")
-        address = "file:" + "".join(f"%{octet:02x}" for octet in os.fsencode(os.path.abspath(self.path)))
-        try:
-            self.connection = sqlite3.connect(f"{address}?mode=ro&immutable=1", uri=True, check_same_thread=False)
         except sqlite3.Error as error:
             self.refuse(f"SQLite says: {error}")
+        if replaced:   # between the two openings
+            self.close()
+            self._open()
+        else:
+            self._check()
+
+    def _check(self) -> None:
+        """Look at what tells another file, another format and a file cut off."""
         if (found := self.rows("PRAGMA application_id")[0][0]) != APPLICATION:
             self.refuse(f"it is a database of something else: its application id is {found:#x}, expected {APPLICATION:#x}")
         if (found := self.setting("format")) != FORMAT:
@@ -157,12 +165,8 @@ class Store:
         size = self.rows("PRAGMA page_count")[0][0] * self.rows("PRAGMA page_size")[0][0]
         if (found := os.fstat(self._file.fileno()).st_size) != size:
             self.refuse(f"it has {found} bytes, expected {size}")
-        self._count("classes", "tombstones", "segments")
-
-    def _count(self, *tables: str) -> None:
-        """Compare the rows of small tables with how many there were."""
-        for table in tables:
-            if (found := self.rows(f"SELECT count(*) FROM {table}")[0][0]) != (expected := self.setting("rows")[table]):
+        for table, expected in self.setting("rows").items():
+            if (found := self.rows(f"SELECT count(*) FROM {table}")[0][0]) != expected:
                 self.refuse(f"it has {found} {table}, expected {expected}")
 
     def refuse(self, found: str):
@@ -183,7 +187,7 @@ class Store:
         """The rows of a query."""
         try:
             return self.connection.execute(query, values).fetchall()
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:   # the second: of a message that quotes damaged text
             self.refuse(f"SQLite says: {error}")
 
     def checked(self, row: tuple, what: str) -> tuple:
@@ -242,8 +246,8 @@ class Store:
 
     def unit_id(self, document: int, ordinal: int) -> str:
         """The id of a chunk of a document; ordinal 0 is the document as a whole."""
-        table = ("chunks WHERE document = ? AND ordinal = ?", "chunk_id") if ordinal else ("documents WHERE number = ?", "doc_id")
-        found = self.rows(f"SELECT {table[1]} FROM {table[0]}", (document, ordinal) if ordinal else (document,))
+        found = (self.rows("SELECT chunk_id FROM chunks WHERE document = ? AND ordinal = ?", (document, ordinal)) if ordinal
+                 else self.rows("SELECT doc_id FROM documents WHERE number = ?", (document,)))
         if not found or self.owner(found[0][0]) != (document, ordinal):   # an index of its own leads from the id
             self.refuse(f"unit {ordinal} of document {document} is missing")
         return found[0][0]
@@ -282,6 +286,8 @@ class StoredPostings(Postings):
             start = self._starts[segment] = len(self.sizes)
             self.sizes += sizes
             self.blocks += cut_blocks(sizes if by_size else [0] * len(sizes), start)
+        if len(self._starts) != (expected := store.setting("segments")[channel]):
+            store.refuse(f"it has {len(self._starts)} segments of {channel}, expected {expected}")
         self.ids = StoredIds(self)
         self.list_of = functools.lru_cache(256)(self._list_of)
         self._keep_rows()

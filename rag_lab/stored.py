@@ -1,7 +1,7 @@
 """How does a lab work on an index in a file? The same catalog rules, chunks and channels, read as a query needs them.
 
-Documents that are governed alike share a rights class, so the rules are tried once for each class and not for each document: which
-units are live, how many documents there are and what their digest is follows from the classes that a scope may see.
+Documents that are governed alike share a rights class, so the rules are tried once for each class and not for each document:
+which units are live, how many documents there are and what their digest is follows from the classes that a scope may see.
 """
 import functools
 import json
@@ -36,8 +36,8 @@ class StoredRow(NamedTuple):
 
 def read_document(store: Store, doc_id: str) -> StoredRow | None:
     """The row of a document; None if there is none of that id."""
-    found = store.rows("SELECT doc_id, number, class, gone, title, text, path, version, parent, facts, documents.sum FROM documents "
-                       "JOIN places ON places.place = documents.place WHERE doc_id = ?", (doc_id,))
+    found = store.rows("SELECT doc_id, number, class, gone, title, text, path, version, parent, facts, documents.sum "
+                       "FROM documents LEFT JOIN places ON places.place = documents.place WHERE doc_id = ?", (doc_id,))
     if not found:
         store.verify()
         return None

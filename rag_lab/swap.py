@@ -53,8 +53,9 @@ def _lock(beside: str, path: str) -> int:
         except BlockingIOError:
             os.close(handle)
             raise UsageError(f"another process is writing {path!r}; wait until it has finished") from None
-        if os.path.exists(beside) and os.fstat(handle).st_ino == os.stat(beside).st_ino:
-            return handle
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(beside)):
+                return handle
         os.close(handle)   # the writer before us has renamed it in the meantime
 
 

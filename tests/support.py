@@ -1,4 +1,4 @@
-"""What several test files need: small documents and labs, small random corpora, plain scorers to compare with, printed answers."""
+"""What several test files need: small documents and labs, random corpora, plain scorers to compare with, printed answers."""
 import hashlib
 import json
 import math
@@ -7,7 +7,7 @@ import random
 import subprocess
 import sys
 
-from rag_lab import Document, Lab, Scope, listed, postings, topk
+from rag_lab import Document, Lab, Scope, bounds, listed, postings, topk
 from rag_lab.bm25 import Bm25
 from rag_lab.chunking import whole
 from rag_lab.corpus import Corpus, CorpusSettings
@@ -59,8 +59,8 @@ WAYS = ("one by one", "split", "add up")
 
 def search_by(monkeypatch, way: str) -> None:
     """Search in this way from now on, however small the corpus: in blocks of 3 or 4 units of mixed sizes, and rows of 8."""
-    changes = {"one by one": (listed, "FEW_POSTINGS", 10 ** 9), "split": (listed, "FEW_TERMS", 10 ** 9),
-               "add up": (listed, "FEW_TERMS", 0)}
+    changes = {"one by one": (listed, "FEW_POSTINGS", 10 ** 9), "split": (bounds, "FEW_TERMS", 10 ** 9),
+               "add up": (bounds, "FEW_TERMS", 0)}
     for module, name, value in [(postings, "SMALLEST", 3), (postings, "LARGEST", 4), (postings, "SPREAD", 3),
                                 (listed, "FEW_POSTINGS", 0), (topk, "PIECE", 0 if way == "split" else 8), changes[way]]:
         monkeypatch.setattr(module, name, value)

@@ -14,7 +14,7 @@ import rag_lab
 # Each module imports only from those before it.
 LAYERS = ["errors", "files", "strict_json", "sums", "model", "fields", "text", "spans", "source_code", "analyzers", "injection",
           "markdown", "sections", "regions", "chunking", "jsonl", "corpus", "events", "catalog", "cache", "index", "bits",
-          "postings", "topk", "listed", "bm25", "shards", "dense", "counted", "hashed", "concepts", "fusion", "rerank",
+          "postings", "topk", "bounds", "listed", "bm25", "shards", "dense", "counted", "hashed", "concepts", "fusion", "rerank",
           "governed", "citation", "audit", "evidence", "packets", "retrieve", "loss", "seams", "manifest", "trec", "evaluation",
           "diagnosis", "report", "scores", "lab", "numbers", "store", "stored", "tally", "segments", "swap",
           "workers", "building", "progress", "ann", "bench", "flags", "asking", "batch", "commands", "cli", "experiments"]

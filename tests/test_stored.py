@@ -1,15 +1,14 @@
 """A lab over an index in a file answers as the lab over the corpus, in every byte, whoever asks and whatever is deleted."""
-import random
 from datetime import datetime, timezone
 
 import pytest
-from support import answers, receipts, write_rows
+from support import answers, receipts
 
 from rag_lab import Scope, UsageError, build_lab
 from rag_lab.building import build_index
 from rag_lab.scores import evaluation_report
 from rag_lab.files import canonical_json
-from rag_lab.stored import StoredLab, settings_of, settings_row
+from rag_lab.stored import StoredLab
 
 JUNE, LATER = datetime(2026, 6, 1, tzinfo=timezone.utc), datetime(2027, 3, 1, tzinfo=timezone.utc)
 SHIPPED = {   # corpus -> (queries, scopes, documents to ask about and to delete)
