@@ -5,7 +5,8 @@ from .errors import UsageError
 from .flags import as_utf8, scope_of
 
 
-def lab_named(args: argparse.Namespace, default: str = "handbook", qrels: str | None = None, seams: "Seams | None" = None) -> "Lab":
+def lab_named(args: argparse.Namespace, default: str = "handbook", qrels: str | None = None,
+              seams: "Seams | None" = None) -> "Lab":
     """The lab over the corpus behind --corpus, or over the index behind --index."""
     if args.index is None:
         from .lab import build_lab

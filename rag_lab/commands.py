@@ -120,8 +120,9 @@ def _index(argv: list[str]) -> tuple[dict, int]:
     parser = parser_of("index", "Build an index of a corpus in one file, or bring one up to date. Prints what the file holds.")
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="a corpus by name or path, as --corpus takes it")
     parser.add_argument("--out", metavar="FILE", help="build the index anew and put it there, in place of an older one")
-    parser.add_argument("--update", metavar="FILE", help="put the documents of CORPUS into the index there, each for the one of its id")
-    parser.add_argument("--delete", action="append", default=[], metavar="ID", help="with --update: delete a document; repeatable")
+    parser.add_argument("--update", metavar="FILE", help="put the documents of CORPUS into the index there")
+    parser.add_argument("--delete", action="append", default=[], metavar="ID",
+                        help="with --update: delete a document; repeatable")
     parser.add_argument("--lexical", action="store_true", help="with --out: no vectors, so no --hybrid; smaller and faster")
     parser.add_argument("--workers", type=whole, default=1, metavar="N", help="processes that analyse (default 1); same file")
     parser.add_argument("--memory", type=whole, default=building.MEMORY, metavar="MB",

@@ -9,7 +9,8 @@ from .files import has_surrogate, stream_lines
 from .strict_json import parse_json_object
 
 
-def read_rows(path: str, faults: list[Fault], read: Callable[[float], None] = lambda share: None) -> Iterator[tuple[int, dict, str]]:
+def read_rows(path: str, faults: list[Fault],
+              read: Callable[[float], None] = lambda share: None) -> Iterator[tuple[int, dict, str]]:
     """(line, field -> value, text) of each row that can be read, as the file is read; the others are added to `faults`.
 
     `read`: as for `stream_lines`.

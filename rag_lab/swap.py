@@ -25,22 +25,29 @@ def replacing(path: str) -> Iterator[str]:
     beside, remedy = f"{path}.new", "name a file in a folder that you may write to"
     if not os.path.basename(path) or os.path.isdir(path) or "\0" in path:
         raise UsageError(f"{path!r} cannot be the name of a file; {remedy}")
+    handle = None
     try:
-        handle = _lock(beside, path)
-    except OSError as error:
-        raise UsageError(f"{path!r} cannot be written ({error.strerror}); {remedy}") from error
-    try:
+        handle = _locked(beside, path, remedy)
         os.ftruncate(handle, 0)
         yield beside
         os.fsync(handle)
         os.replace(beside, path)
         _sync_folder(os.path.dirname(os.path.abspath(path)))
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(beside)
+        if handle is not None:   # else it may be another writer's
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(beside)
         raise
     finally:
-        os.close(handle)
+        if handle is not None:
+            os.close(handle)
+
+
+def _locked(beside: str, path: str, remedy: str) -> int:
+    try:
+        return _lock(beside, path)
+    except OSError as error:
+        raise UsageError(f"{path!r} cannot be written ({error.strerror}); {remedy}") from error
 
 
 def _lock(beside: str, path: str) -> int:

@@ -127,7 +127,8 @@ def texts_of(argv) -> tuple[str, int]:
     return canonical_json(document), code
 
 
-QUERIES = {"handbook": "退款申请多久到账", "acl": "导出任务超时", "scheduler": "重启恢复", "starboat": "升级到 3.2 的 Team 可以继续使用 SAML 吗？"}
+QUERIES = {"handbook": "退款申请多久到账", "acl": "导出任务超时",
+           "scheduler": "重启恢复", "starboat": "升级到 3.2 的 Team 可以继续使用 SAML 吗？"}
 WAYS = {"plain": [], "hybrid": ["--hybrid"], "all": ["--hybrid", "--rerank", "--explain", "--show-context", "--k", "4"],
         "pool": ["--hybrid", "--pool", "3", "--k", "2"], "refused": ["--threshold", "1", "--rerank"],
         "nobody": ["--role", "nobody"], "other-tenant": ["--tenant", "south", "--hybrid", "--explain"],
@@ -248,7 +249,7 @@ def read_all(terminal: int) -> bytes:
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such signals here")
 @pytest.mark.parametrize("workers", ["1", "2"])
-@pytest.mark.parametrize("wait", [0.0, 0.7], ids=["at-once", "later"])
+@pytest.mark.parametrize("wait", [0.1, 0.7], ids=["soon", "later"])   # from when the new file is there, and being locked
 @pytest.mark.parametrize("flag", ["--out", "--update"])
 def test_an_interrupt_leaves_nothing_half_made_and_no_process(tmp_path, flag, workers, wait):
     index = tmp_path / "x.db"
