@@ -11,6 +11,8 @@ from harness import run, timed
 
 def build(units):
     """The index in a temporary folder, which is removed with this process."""
+    from importlib.metadata import version
+
     import tantivy
     folder = tempfile.TemporaryDirectory(prefix="tantivy-")
     names = {}
@@ -40,7 +42,7 @@ def build(units):
     _, seconds = timed(write)
     (index, searcher), open_seconds = timed(opened)
     size = sum(entry.stat().st_size for entry in os.scandir(folder.name))
-    return {"version": tantivy.__version__.split(",")[0], "build_seconds": seconds, "bytes": size,
+    return {"version": version("tantivy"), "build_seconds": seconds, "bytes": size,
             "open_seconds": open_seconds, "ask": ask, "found": found, "folder": folder}
 
 
