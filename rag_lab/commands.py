@@ -184,6 +184,7 @@ def _bench(argv: list[str]) -> tuple[dict, int]:
     args = parse(parser, argv)
     options = Options(whole_number("--k", args.k, 1), whole_number("--rounds", args.rounds, 1),
                       whole_number("--seconds", args.seconds, 0), args.peer_python and find_python(args.peer_python))
+    _say("making the terms of all texts")
     return report(texts_of(args.docs, args.queries, args.size), options, _say)
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from rag_lab import UsageError, listed, topk
+from rag_lab import UsageError, bounds, listed, topk
 from rag_lab.bm25 import Bm25
 from rag_lab.hashed import Hashed
 from rag_lab.shards import Statistics, index_of, merged, merged_top_k, statistics, top_k
@@ -76,7 +76,7 @@ def test_any_shards_return_what_one_index_returns(k1, b):
 @pytest.mark.parametrize("few_terms, few_units", [(6, 4), (0, 4), (6, 1 << 14)], ids=["split", "add_up", "small"])
 def test_they_do_so_too_where_the_rest_is_never_scored(monkeypatch, few_terms, few_units):
     monkeypatch.setattr(listed, "FEW_POSTINGS", 0)
-    monkeypatch.setattr(listed, "FEW_TERMS", few_terms)
+    monkeypatch.setattr(bounds, "FEW_TERMS", few_terms)
     monkeypatch.setattr(topk, "PIECE", few_units)
     for seed in SEEDS[:40]:
         choose = random.Random(seed)
