@@ -57,6 +57,7 @@ class Lanes:
         self.count = count
         self.ones = int.from_bytes(b"\1\0" * count, "little")   # the row of ones; times a number, a row of that number
         self.tops = self.ones << (LANE - 1)
+        self.everything = (1 << (LANE * count)) - 1             # all bits of all lanes
 
     def row(self, numbers: array) -> int:
         """The row of an array of type "H", unit 0 in the lowest lane."""

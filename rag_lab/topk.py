@@ -11,13 +11,12 @@ Blocks come in the order of what they can hold at most, and the first that canno
 (block-max pruning: Ding and Suel 2011, "Faster Top-k Document Retrieval Using Block-Max Indexes").
 """
 import functools
-import heapq
 import math
 from array import array
 from collections import Counter
 from typing import Callable, Mapping, NamedTuple, Sequence
 
-from .bits import TOP, Lanes, lowest
+from .bits import LANE, TOP, Lanes, lowest
 from .postings import Block
 
 Scored = list[tuple[int, float]]                 # (unit number, score)
@@ -38,21 +37,20 @@ class Best:
         self.k, self.unit = k, unit
         self.found: Scored = []
         self.floor = self.bar = 0.0
-        self._top = [0.0] * k   # the k best scores, a heap
+        self._top = [0.0] * k   # the k best scores, rising
 
-    def add(self, unit: int, score: float) -> None:
-        """Take in a unit if it reaches the floor."""
-        if score >= self.floor and score > 0:
-            self.found.append((unit, score))
-            heapq.heapreplace(self._top, score)
-            if self._top[0] > self.floor:
-                self.floor = self._top[0]
-                # Bounds are sums of rounded numbers, and where a term lowers a cosine, small differences of large ones.
-                self.bar = (self.floor * (1 - 1e-9) - 1e-13) * self.unit
+    def add(self, units: Sequence[int], scores: Sequence[float]) -> None:
+        """Take in units with their scores, in the order of both."""
+        self.found += zip(units, scores)
+        self._top = sorted([*self._top, *scores])[-self.k:]
+        if self._top[0] > 0:
+            self.floor = self._top[0]
+            # Bounds are sums of rounded numbers, and where a term lowers a cosine, small differences of large ones.
+            self.bar = (self.floor * (1 - 1e-9) - 1e-13) * self.unit
 
     def reached(self) -> Scored:
         """The units at or above the floor: the k best, and all found that tie with the last of them."""
-        return [(unit, score) for unit, score in self.found if score >= self.floor]
+        return [(unit, score) for unit, score in self.found if score >= self.floor and score > 0]
 
 
 # --- few terms: split a block into classes ----------------------------------------------------------------------------
@@ -118,8 +116,9 @@ def _take(block: Block, units: int, times: Sequence[int], best: Best, sizes: Seq
     """Take the units of one class in order of size and id, as long as they reach the floor."""
     if block.even:
         exact = score(times, sizes[block.start])
-        for at in lowest(units, best.k) if exact >= best.floor else ():
-            best.add(block.start + at, exact)
+        if exact >= best.floor:
+            taken = [block.start + at for at in lowest(units, best.k)]
+            best.add(taken, [exact] * len(taken))
         return
     while units:
         one = units & -units
@@ -128,13 +127,14 @@ def _take(block: Block, units: int, times: Sequence[int], best: Best, sizes: Seq
         exact = score(times, sizes[unit])
         if exact < best.floor:
             return
-        best.add(unit, exact)
+        best.add([unit], [exact])
 
 
 # --- many terms: add up rows of rounded numbers ------------------------------------------------------------------------
 
 PIECE = 1 << 14   # units in one row
 ENOUGH = 3        # times k: so many units are scored one by one rather than told apart by their bounds
+SAMPLED = 1 << 12 # lanes from which a look at an eighth of them pays
 
 
 class Piece(NamedTuple):
@@ -177,15 +177,25 @@ def add_up(terms: Sequence[Mapping[int, Piece]], grid: float, k: int, sizes: Seq
 
 
 def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, sizes: Sequence[int], total) -> None:
-    """Score those units of one piece whose bounds reach the bar."""
-    lanes = lanes_of(len(pieces[0].parts))
-    lift = sum(piece.lift for piece in pieces)
-    halvings, high = _halvings(lift + sum(piece.most for piece in pieces), len(pieces))
-    row = sum(lanes.halved(piece.row, halvings) for piece in pieces)
-    low = max(1, math.ceil((best.bar * grid + lift) / (1 << halvings)))
-    exact = [piece.parts for piece in pieces]
-    for unit in lanes.marked(_enough(lanes, row, low, high, best.k, slack=len(pieces))):
-        best.add(start + unit, total([parts[unit] for parts in exact], sizes[start + unit]))
+    """Score about k units of one piece, those with the highest sums, and then whatever may still reach the floor they set."""
+    lanes, columns = lanes_of(len(pieces[0].parts)), [piece.parts for piece in pieces]
+    lift = sum([piece.lift for piece in pieces])
+    halvings, high = _halvings(lift + sum([piece.most for piece in pieces]), len(pieces))
+    row = sum([lanes.halved(piece.row, halvings) for piece in pieces])
+
+    def lane_of_bar() -> int:
+        return max(1, math.ceil((best.bar * grid + lift) / (1 << halvings)))
+
+    def take(found: int) -> None:
+        units = lanes.marked(found)
+        parts = zip(*[[column[unit] for unit in units] for column in columns])
+        numbers = [start + unit for unit in units]
+        best.add(numbers, [total(row, sizes[number]) for row, number in zip(parts, numbers)])
+
+    low, found = _about_k(lanes, row, lane_of_bar(), high, best.k)
+    take(found)
+    if lane_of_bar() < low:
+        take(lanes.at_least(row, lane_of_bar()) ^ found)
 
 
 def _halvings(largest: int, count: int) -> tuple[int, int]:
@@ -199,24 +209,33 @@ def _halvings(largest: int, count: int) -> tuple[int, int]:
     return halvings, high
 
 
-def _enough(lanes: Lanes, row: int, low: int, high: int, k: int, slack: int) -> int:
-    """The lanes that hold `low` or more; where these are many, those only that may be among the k best.
+def _about_k(lanes: Lanes, row: int, low: int, high: int, k: int) -> tuple[int, int]:
+    """(a number, the lanes that hold it or more): `low`, or the least above it that was found to leave no more than enough.
 
-    No lane holds more than `high`. Each is at most `slack` above what it stands for, so much has to lie between the k-th
-    lane and those that are left out.
+    At least k lanes hold it, unless it is `low`; none holds more than `high`.
     """
-    if low > 1:                            # a floor is known
+    if low > 1:                                    # a floor is known
         found = lanes.at_least(row, low)
         if found.bit_count() <= ENOUGH * k:
-            return found
-    bar, high = low, high + 1
-    while high - bar > slack:              # at least k lanes reach `bar`, or it is `low`; fewer than k reach `high`
-        middle = bar - (bar - high) // 3   # the k-th lane is rarely above a third of the greatest sum
-        reach = lanes.at_least(row, middle).bit_count()
-        if reach < k:
-            high = middle
+            return low, found
+    found, least, above, middle = None, low, high + 1, _guess(lanes, row, low, high, k)
+    while above - least > 1:                       # fewer than k lanes hold `above`
+        holding = lanes.at_least(row, middle)
+        count = holding.bit_count()
+        if count < k:
+            above = middle
         else:
-            bar = middle
-            if reach <= ENOUGH * k:
+            least, found = middle, holding
+            if count <= ENOUGH * k:
                 break
-    return lanes.at_least(row, max(low, bar - slack))
+        middle = least - (least - above) // 3      # at least one higher, and below `above`
+    return least, lanes.at_least(row, low) if found is None else found
+
+
+def _guess(lanes: Lanes, row: int, low: int, high: int, k: int) -> int:
+    """Between `low` and `high`, which number about k lanes hold: told from an eighth of the lanes, where these are many."""
+    if lanes.count < SAMPLED:
+        return low - (low - high) // 3             # the k-th sum is rarely above a third of the greatest there can be
+    sample = lanes_of(lanes.count // 8)
+    middle_lanes = (row >> LANE * (lanes.count // 2)) & sample.everything
+    return max(low + 1, min(_about_k(sample, middle_lanes, low, high, max(1, k // 4))[0], high))
