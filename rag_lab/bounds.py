@@ -23,7 +23,7 @@ class Bounds:
         self._grid = TOP / AT_ONCE / index._greatest()
         units = len(self._postings.sizes)
         self._plan = functools.lru_cache(1 + KEPT_BYTES // (1 + units // 8))(self._make_plan)
-        self._pieces = functools.lru_cache(1 + KEPT_BYTES // (1 + 10 * units))(self._make_pieces)
+        self._pieces = functools.lru_cache(1 + KEPT_BYTES // (1 + 2 * units))(self._make_pieces)
 
     def best(self, wanted: Mapping[Hashable, int], k: int, total: Callable[[Sequence[float], int], float],
              unit: float) -> Scored:

@@ -12,6 +12,7 @@ from .index import LiveIndex, Selection, best_first
 from .postings import KEPT_BYTES, Live, Postings, counts
 
 FEW_POSTINGS = 128   # so many, or those of so many units, are scored one by one: to bound them would cost more
+KEPT_SHORT = 1 << 15 # terms whose few postings are kept with their parts
 MOST_REPEATS = 15    # of one term in a query; beyond, its part would not fit into a lane of a row
 MOST_TERMS = 1000    # beyond, the rows of so many would be rounded until a lane tells nothing
 
@@ -64,7 +65,7 @@ class PostingIndex(LiveIndex):
         """Start afresh with all that follows from the live set; subclasses derive their statistics here."""
         kept = 1 + KEPT_BYTES // (1 + len(self.postings.sizes) // 8)
         self.df = functools.lru_cache(kept)(self._df)
-        self._parts = functools.lru_cache(4096)(self._make_parts)
+        self._parts = functools.lru_cache(KEPT_SHORT)(self._make_parts)
         self.__dict__.pop("_bounds", None)   # of the old live set
 
     def _flags(self, live_ids: Iterable[str] | Selection) -> bytes | None:
@@ -108,18 +109,20 @@ class PostingIndex(LiveIndex):
         Units that share no term with the query are not among them. Raises `UsageError` for k < 1.
         """
         wanted = self._wanted(query)
-        known = {term: count for term, count in wanted.items() if self.df(term)}
+        found = {term: df for term in wanted if (df := self.df(term))}
+        known = {term: wanted[term] for term in found}
         total, sizes = self._total(wanted), self.postings.sizes
-        if k is None or whole_number("k", k, 1) and self._few(known):
-            scored = ((number, total(parts, sizes[number])) for number, parts in self._parts_of(known))
+        if k is None or whole_number("k", k, 1) and self._few(known, sum(found.values())):
+            scored = [(number, total(parts, sizes[number])) for number, parts in self._parts_of(known)]
         else:
             scored = self._bounds.best(known, min(k, self.live.count), total, self._unit(wanted))
-        return best_first([(self.ids[number], score) for number, score in scored if score > 0], k)
+        ids = self.ids
+        return best_first([(ids[number], score) for number, score in scored if score > 0], k)
 
-    def _few(self, known: Mapping[Hashable, int]) -> bool:
+    def _few(self, known: Mapping[Hashable, int], postings: int) -> bool:
         """Whether the units that hold these terms are few enough, or the terms too many, for bounds to be worth it."""
-        return (self.live.count <= FEW_POSTINGS or sum(map(self.df, known)) <= FEW_POSTINGS or len(known) > MOST_TERMS
-                or max(map(abs, known.values())) > MOST_REPEATS)
+        return (postings <= FEW_POSTINGS or self.live.count <= FEW_POSTINGS or len(known) > MOST_TERMS
+                or max(known.values()) > MOST_REPEATS or -min(known.values()) > MOST_REPEATS)
 
     @functools.cached_property
     def _bounds(self) -> "Bounds":

@@ -13,7 +13,6 @@ Blocks come in the order of what they can hold at most, and the first that canno
 import functools
 import math
 from array import array
-from collections import Counter
 from typing import Callable, Mapping, NamedTuple, Sequence
 
 from .bits import LANE, TOP, Lanes, lowest
@@ -133,27 +132,28 @@ def _take(block: Block, units: int, times: Sequence[int], best: Best, sizes: Seq
 # --- many terms: add up rows of rounded numbers ------------------------------------------------------------------------
 
 PIECE = 1 << 14   # units in one row
-ENOUGH = 3        # times k: so many units are scored one by one rather than told apart by their bounds
+ENOUGH = 2        # times k: so many units are scored one by one rather than told apart by their bounds
 SAMPLED = 1 << 12 # lanes from which a look at an eighth of them pays
 
 
 class Piece(NamedTuple):
     """What one term of a query adds to the units of one piece of the index."""
 
-    row: int                  # a lane for each unit: what the term adds at most, rounded up to whole numbers, and `lift` more
-    lift: int                 # so that no lane is negative where a term can lower a score; 0 for BM25
-    most: int                 # the most it adds to a unit, rounded up
-    parts: Sequence[float]    # unit of the piece -> the term's exact part of its score
+    size: int                      # units of the piece
+    row: int                       # a lane for each: what the term adds at most, rounded up to whole numbers, and `lift` more
+    lift: int                      # so that no lane is negative where a term can lower a score; 0 for BM25
+    most: int                      # the most it adds to a unit, rounded up
+    parts: Mapping[int, float]     # unit of the piece -> the term's exact part of its score
 
 
 def piece_of(bounds: Mapping[int, float], parts: Mapping[int, float], size: int) -> Piece:
     """The piece of `size` units that these numbers make, both by unit of the piece."""
     rounded = {unit: math.ceil(bound) for unit, bound in bounds.items()}
     lift = max(0, -min(rounded.values()))
-    numbers, exact = array("H", [lift]) * size, array("d", [0.0]) * size
+    numbers = array("H", [lift]) * size
     for unit, number in rounded.items():
-        numbers[unit], exact[unit] = number + lift, parts[unit]
-    return Piece(lanes_of(size).row(numbers), lift, max(0, *rounded.values()), exact)
+        numbers[unit] = number + lift
+    return Piece(size, lanes_of(size).row(numbers), lift, max(0, *rounded.values()), parts)
 
 
 @functools.lru_cache(maxsize=8)
@@ -178,7 +178,7 @@ def add_up(terms: Sequence[Mapping[int, Piece]], grid: float, k: int, sizes: Seq
 
 def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, sizes: Sequence[int], total) -> None:
     """Score about k units of one piece, those with the highest sums, and then whatever may still reach the floor they set."""
-    lanes, columns = lanes_of(len(pieces[0].parts)), [piece.parts for piece in pieces]
+    lanes, columns = lanes_of(pieces[0].size), [piece.parts.get for piece in pieces]
     lift = sum([piece.lift for piece in pieces])
     halvings, high = _halvings(lift + sum([piece.most for piece in pieces]), len(pieces))
     row = sum([lanes.halved(piece.row, halvings) for piece in pieces])
@@ -188,9 +188,9 @@ def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, 
 
     def take(found: int) -> None:
         units = lanes.marked(found)
-        parts = zip(*[[column[unit] for unit in units] for column in columns])
         numbers = [start + unit for unit in units]
-        best.add(numbers, [total(row, sizes[number]) for row, number in zip(parts, numbers)])
+        parts_of_units = zip(*[[get(unit, 0.0) for unit in units] for get in columns])
+        best.add(numbers, [total(parts, sizes[number]) for number, parts in zip(numbers, parts_of_units)])
 
     low, found = _about_k(lanes, row, lane_of_bar(), high, best.k)
     take(found)
