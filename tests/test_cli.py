@@ -38,8 +38,8 @@ def printed(*argv, **how) -> dict:
 
 
 def checkout(folder) -> str:
-    """A copy of the lab with its corpora and judgements, as in a clone; its folder."""
-    for part in ("rag_lab", "corpus", "qrels"):
+    """A copy of the lab with its corpora, judgements and examples, as in a clone; its folder."""
+    for part in ("rag_lab", "corpus", "qrels", "examples"):
         shutil.copytree(os.path.join(ROOT, part), folder / part, ignore=shutil.ignore_patterns("__pycache__"))
     return str(folder)
 

@@ -24,15 +24,15 @@ def best_of(scored, k: int) -> list:
 
 def test_the_floor_is_the_kth_score_and_ties_with_it_are_kept():
     best = Best(2, unit=1.0)
-    for unit, score in enumerate([1.0, 3.0, 2.0, 0.0, -1.0, 2.0, 1.5]):
-        best.add(unit, score)
+    best.add([0, 1, 2, 3], [1.0, 3.0, 2.0, 0.0])
+    best.add([4, 5, 6], [-1.0, 2.0, 1.5])
     assert best.floor == 2.0 and best.reached() == [(1, 3.0), (2, 2.0), (5, 2.0)]
 
 
 def test_the_bar_is_the_floor_as_a_bound_and_a_little_below_it():
     best = Best(1, unit=10.0)
     assert best.floor == best.bar == 0.0
-    best.add(0, 0.5)
+    best.add([0], [0.5])
     assert best.floor == 0.5 and 4.999 < best.bar < 5.0
 
 
@@ -111,7 +111,7 @@ def test_a_bound_that_is_a_small_difference_of_large_numbers_does_not_come_out_t
 def test_a_piece_holds_what_a_term_adds_rounded_up_and_lifted_above_0():
     piece = piece_of({0: 2.1, 3: -1.5}, {0: 21.0, 3: -15.0}, 4)     # rounded up: 3 and -1; lifted by 1
     assert ([piece.row >> 16 * unit & 0xFFFF for unit in range(4)], piece.lift, piece.most) == ([4, 1, 1, 0], 1, 3)
-    assert list(piece.parts) == [21.0, 0.0, 0.0, -15.0]
+    assert (piece.size, piece.parts) == (4, {0: 21.0, 3: -15.0})
     only_against = piece_of({1: -7.0}, {1: -7.0}, 2)
     assert ([only_against.row >> 16 * unit & 0xFFFF for unit in range(2)], only_against.lift, only_against.most) == ([7, 0], 7, 0)
 
