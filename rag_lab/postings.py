@@ -9,12 +9,13 @@ import functools
 import gc
 from collections import Counter, defaultdict
 from itertools import compress
-from typing import Callable, Hashable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Callable, Hashable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from .index import Selection, sorted_units
 
 SMALLEST, LARGEST = 1 << 12, 1 << 15   # units of a block: a size with so many of them has blocks of its own
 SPREAD = 1.1                           # how far apart the sizes of a shared block may lie
+SPARSE = 16                            # units of which one may stand in a list that is still told as a list, not as a set
 KEPT_BYTES = 1 << 27                   # memory for the sets of the terms that were asked for last
 
 Row = tuple[int, int]                  # (how often a term stands in a unit, the set of the units of a block that hold it so often)
@@ -99,23 +100,47 @@ class Postings:
         return {unit_id: number for number, unit_id in enumerate(self.ids)}
 
     def _rows_of(self, term: Hashable) -> dict[int, tuple[Row, ...]]:
-        """{block number: rows}, the blocks that hold the term only."""
-        units, rows, at = self.list_of(term), {}, 0
-        while at < len(units):
-            place = bisect.bisect_right(self.blocks, units[at], key=lambda block: block.start) - 1
-            end = bisect.bisect_left(units, self.blocks[place].end, at)
-            rows[place] = rows_within(units[at:end], self.blocks[place].start)
-            at = end
-        return rows
+        """{block number: rows, the most frequent first}, the blocks that hold the term only."""
+        units, rows = self.list_of(term), defaultdict(list)
+        for times, members in by_times(units, len(self.sizes)):
+            for place, here in cut(members, self.blocks):
+                rows[place].append((times, here))
+        return {place: tuple(found) for place, found in rows.items()}
 
 
-def rows_within(units: Sequence[int], start: int) -> tuple[Row, ...]:
-    """The rows of the stretch of a posting list that lies in the block from `start` on, the most frequent first."""
-    from .bits import set_of   # here, for a small corpus does without
+def by_times(units: Sequence[int], size: int) -> Iterator[tuple[int, Sequence[int] | int]]:
+    """(how often, the units that stand so often in a posting list: in rising order, or as a set where they are many of `size`).
+
+    The most frequent first.
+    """
+    if len(units) * SPARSE > size:
+        from .bits import tallied   # here, for a small corpus does without
+        try:
+            yield from tallied(units, size, SPARSE)
+            return
+        except ValueError:          # more often in one unit than a byte can tell
+            pass
     groups = defaultdict(list)
     for unit, times in counts(units).items():
-        groups[times].append(unit - start)
-    return tuple((times, set_of(groups[times])) for times in sorted(groups, reverse=True))
+        groups[times].append(unit)
+    yield from sorted(groups.items(), reverse=True)
+
+
+def cut(members: Sequence[int] | int, blocks: Sequence[Block]) -> Iterator[tuple[int, int]]:
+    """(block number, the members that lie in it as a set, its first unit being 0) for each block that holds any."""
+    from .bits import set_of
+    if isinstance(members, int):
+        for place, block in enumerate(blocks):
+            if here := (members >> block.start) & ((1 << (block.end - block.start)) - 1):
+                yield place, here
+        return
+    at = 0
+    while at < len(members):
+        place = bisect.bisect_right(blocks, members[at], key=lambda block: block.start) - 1
+        block = blocks[place]
+        end = bisect.bisect_left(members, block.end, at)
+        yield place, set_of([unit - block.start for unit in members[at:end]])
+        at = end
 
 
 def counts(units: Sequence[int]) -> dict[int, int]:

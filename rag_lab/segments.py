@@ -10,7 +10,7 @@ from array import array
 from collections import defaultdict
 from typing import Callable, Container, Iterable, Iterator, Sequence
 
-from .numbers import pack, pack_rising, unpack, unpack_rising
+from .numbers import pack, pack_rising, pack_runs, unpack, unpack_rising
 from .store import COLUMNS, MASKS, Store, posting_label
 
 BYTES_OF_POSTING = 16    # what one posting takes in memory until then, with its share of everything else
@@ -90,7 +90,7 @@ class Segment:
 
 def write_columns(store: Store, channel: str, segment: int, columns: Iterable[array]) -> None:
     """Write the `COLUMNS` of a segment."""
-    packed = [pack(column, f"{channel} {segment} {name}") for name, column in zip(COLUMNS, columns)]
+    packed = [pack_runs(column, f"{channel} {segment} {name}") for name, column in zip(COLUMNS, columns)]
     store.connection.execute("INSERT OR REPLACE INTO segments VALUES (?, ?, ?, ?, ?, ?)", (channel, segment, *packed))
 
 

@@ -4,12 +4,26 @@ from array import array
 
 import pytest
 
-from rag_lab.numbers import Damaged, pack, pack_rising, unpack, unpack_rising
+from rag_lab.numbers import Damaged, pack, pack_rising, pack_runs, unpack, unpack_rising
 
 
 @pytest.mark.parametrize("numbers", [[], [0], [2 ** 32 - 1, 0], [7] * 1000, list(range(0, 90_000, 3))])
 def test_what_is_packed_comes_back(numbers):
     assert unpack(pack(array("I", numbers), "x"), "x") == array("I", numbers)
+    assert unpack(pack_runs(array("I", numbers), "x"), "x") == array("I", numbers)
+
+
+def test_runs_take_sixteen_bytes_each_and_are_kept_only_where_they_are_few():
+    assert len(pack_runs(array("Q", [2 ** 40] * 1000 + [5] * 9))) == 5 + 2 * 16
+    assert pack_runs(array("I", [1, 2, 3])) == pack(array("I", [1, 2, 3]))
+    assert unpack(pack_runs(array("Q", [2 ** 40] * 6))) == array("Q", [2 ** 40] * 6)
+
+
+def test_a_changed_byte_of_a_run_is_found():
+    packed = pack_runs(array("I", [3] * 50 + [4] * 50), "here")
+    for at in range(len(packed)):
+        with pytest.raises(Damaged):
+            unpack(packed[:at] + bytes([packed[at] ^ 4]) + packed[at + 1:], "here")
 
 
 def test_numbers_of_eight_bytes_come_back_as_such():

@@ -5,7 +5,7 @@ import pytest
 
 from rag_lab import UsageError, postings
 from rag_lab.bits import set_of
-from rag_lab.postings import Live, Postings, counts, cut_blocks, rows_within
+from rag_lab.postings import Block, Live, Postings, by_times, counts, cut_blocks
 
 
 @pytest.fixture(autouse=True)
@@ -89,8 +89,30 @@ def test_ids_that_are_no_strings_or_stand_twice_are_refused():
 
 # --- rows -------------------------------------------------------------------------------------------------------------
 
-def test_the_rows_of_a_block_group_its_units_by_how_often_the_term_stands_in_them():
-    assert rows_within([20, 21, 21, 23, 24, 24], 20) == ((2, set_of([1, 4])), (1, set_of([0, 3])))
+def test_units_are_grouped_by_how_often_the_term_stands_in_them():
+    assert list(by_times([20, 21, 21, 23, 24, 24], 10_000)) == [(2, [21, 24]), (1, [20, 23])]
+
+
+def test_a_list_of_many_units_is_grouped_into_sets_and_means_the_same():
+    units = sorted([*range(100), *range(3, 100, 7), 50, 50])   # 50 = 3 + 47 is one of the sevens only if 7 divides 47
+    assert list(by_times(units, 100)) == [(3, [50]), (2, set_of(range(3, 100, 7))),
+                                          (1, set_of([at for at in range(100) if at % 7 != 3 and at != 50]))]
+
+
+def test_a_unit_that_holds_a_term_more_often_than_a_byte_can_tell_is_grouped_all_the_same():
+    assert list(by_times([0] * 300 + [1], 2)) == [(300, [0]), (1, [1])]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_both_ways_of_grouping_cut_into_the_same_sets(seed):
+    choose = random.Random(seed)
+    units = sorted(choose.choices(range(200), k=choose.randint(1, 300)))
+    blocks = [Block(0, 60, True), Block(60, 61, True), Block(61, 200, False)]
+    listed = [(times, list(postings.cut(members, blocks))) for times, members in by_times(units, 10 ** 9)]
+    assert [(times, list(postings.cut(members, blocks))) for times, members in by_times(units, 200)] == listed
+    plain = {times: {place: set_of([unit - start for unit in range(start, end) if units.count(unit) == times])
+                     for place, (start, end, _) in enumerate(blocks)} for times, _ in listed}
+    assert listed == [(times, [(place, here) for place, here in sets.items() if here]) for times, sets in plain.items()]
 
 
 def test_a_term_has_rows_in_those_blocks_only_that_hold_it():
