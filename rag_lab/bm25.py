@@ -112,6 +112,9 @@ class Bm25(PostingIndex):
     def _greatest(self) -> float:
         return idf(self.n, 0) * (self.k1 + 1)
 
+    def _worths(self, sums: Mapping[int, float]) -> Mapping[int, float]:
+        return sums
+
     def _total(self, wanted: Mapping[str, int]) -> Callable[[Sequence[float], int], float]:
         # fsum rounds once, so the order of the query's words cannot move a score or break a tie.
         return lambda parts, length: math.fsum(parts)

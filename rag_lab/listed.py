@@ -11,8 +11,9 @@ from .errors import whole_number
 from .index import LiveIndex, Selection, best_first
 from .postings import KEPT_BYTES, Live, Postings, counts
 
-FEW_POSTINGS = 128   # so many, or those of so many units, are scored one by one: to bound them would cost more
-KEPT_SHORT = 1 << 15 # terms whose few postings are kept with their parts
+FEW_POSTINGS = 512   # so many, or those of so many units, are scored one by one: to bound them would cost more
+SHORT = 32           # postings of a list of which many are kept
+KEPT_SHORT, KEPT_LONGER = 1 << 15, 1 << 12   # so many short lists are kept with their parts, and so many up to FEW_POSTINGS
 MOST_REPEATS = 15    # of one term in a query; beyond, its part would not fit into a lane of a row
 MOST_TERMS = 1000    # beyond, the rows of so many would be rounded until a lane tells nothing
 
@@ -65,7 +66,8 @@ class PostingIndex(LiveIndex):
         """Start afresh with all that follows from the live set; subclasses derive their statistics here."""
         kept = 1 + KEPT_BYTES // (1 + len(self.postings.sizes) // 8)
         self.df = functools.lru_cache(kept)(self._df)
-        self._parts = functools.lru_cache(KEPT_SHORT)(self._make_parts)
+        self._shortest = functools.lru_cache(KEPT_SHORT)(self._make_parts)
+        self._short = functools.lru_cache(KEPT_LONGER)(self._make_parts)
         self.__dict__.pop("_bounds", None)   # of the old live set
 
     def _flags(self, live_ids: Iterable[str] | Selection) -> bytes | None:
@@ -111,9 +113,9 @@ class PostingIndex(LiveIndex):
         wanted = self._wanted(query)
         found = {term: df for term in wanted if (df := self.df(term))}
         known = {term: wanted[term] for term in found}
-        total, sizes = self._total(wanted), self.postings.sizes
+        total = self._total(wanted)
         if k is None or whole_number("k", k, 1) and self._few(known, sum(found.values())):
-            scored = [(number, total(parts, sizes[number])) for number, parts in self._parts_of(known)]
+            scored = self._one_by_one(known, k, total)
         else:
             scored = self._bounds.best(known, min(k, self.live.count), total, self._unit(wanted))
         ids = self.ids
@@ -129,14 +131,33 @@ class PostingIndex(LiveIndex):
         from .bounds import Bounds   # here, for a small corpus does without
         return Bounds(self)
 
-    def _parts_of(self, wanted: Mapping[Hashable, int]) -> Iterable[tuple[int, list[float]]]:
-        """(number, what each term of the query adds to it) of every live unit that holds one."""
-        found: dict[int, list[float]] = {}
-        for term, count in wanted.items():
-            few = self.df(term) <= FEW_POSTINGS   # worth keeping
-            for number, part in (self._parts if few else self._make_parts)(term, count).items():
-                found.setdefault(number, []).append(part)
-        return found.items()
+    def _one_by_one(self, known: Mapping[Hashable, int], k: int | None, total) -> list[tuple[int, float]]:
+        """[(number, score)] of the live units that hold one of these terms; if only `k` are asked for, of those among the k best.
+
+        Which these are, plain sums tell but for their rounding; exact scores are made of those alone that come so far.
+        """
+        columns, sizes = [self._column(*one) for one in known.items()], self.postings.sizes
+        sums: dict[int, float] = {}
+        for column in columns:
+            for number, part in column.items():
+                sums[number] = sums.get(number, 0.0) + part
+        numbers: Iterable[int] = sums
+        if k is not None and len(sums) > 2 * k:
+            worths = self._worths(sums)
+            kth = sorted(worths.values())[-k]
+            numbers = [number for number, worth in worths.items() if worth >= kth - abs(kth) * 1e-9]
+        return [(number, total([column[number] for column in columns if number in column], sizes[number])) for number in numbers]
+
+    def _worths(self, sums: Mapping[int, float]) -> Mapping[int, float]:
+        """Sums of parts, by unit, in the measure in which units of different sizes may be compared."""
+        sizes = self.postings.sizes
+        return {number: self._bound(added, sizes[number]) for number, added in sums.items()}
+
+    def _column(self, term: Hashable, count: int) -> dict[int, float]:
+        """{number: what a term adds to its score} of the live units that hold a term; kept if they are few."""
+        df = self.df(term)
+        make = self._shortest if df <= SHORT else self._short if df <= FEW_POSTINGS else self._make_parts
+        return make(term, count)
 
     def _make_parts(self, term: Hashable, count: int) -> dict[int, float]:
         part, sizes = self._part(term, count), self.postings.sizes
