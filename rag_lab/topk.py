@@ -69,6 +69,7 @@ def split(plans: Sequence[Plan], blocks: Sequence[Block], live: Sequence[int], k
     `live`: block number -> set of the units that take part.
     """
     best = Best(k, formula.unit)
+    plans = sorted(plans, key=lambda plan: -max(plan.best))   # without the terms that add most, little can be reached
     parts = [plan.part for plan in plans]
 
     def score(times: Sequence[int], size: int) -> float:
