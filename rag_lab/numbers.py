@@ -27,15 +27,24 @@ def pack(numbers: array, label: str = "") -> bytes:
     """
     raw = _little_endian(numbers).tobytes()
     body = zlib.compress(raw, 6) if len(raw) >= WORTH else raw
-    kind, body = (COMPRESSED, body) if 2 * len(body) < len(raw) else (0, raw)
-    return bytes([kind | WIDE * (numbers.typecode == "Q")]) + _sum(raw, numbers.typecode, label) + body
+    if 2 * len(body) >= len(raw):
+        return _plain(numbers, label)
+    return bytes([COMPRESSED | WIDE * (numbers.typecode == "Q")]) + _sum(raw, numbers.typecode, label) + body
+
+
+def _plain(numbers: array, label: str) -> bytes:
+    raw = _little_endian(numbers).tobytes()
+    return bytes([WIDE * (numbers.typecode == "Q")]) + _sum(raw, numbers.typecode, label) + raw
 
 
 def pack_runs(numbers: array, label: str = "") -> bytes:
-    """The same of numbers that repeat: a number and how often it follows itself, in turn, eight bytes each."""
+    """The same of numbers that repeat: a number and how often it follows itself, in turn, eight bytes each.
+
+    Numbers that do not repeat stand as they are: all of them are read at once, and that has to be quick.
+    """
     runs = array("Q", [part for number, run in groupby(numbers) for part in (number, sum(1 for _ in run))])
     if 2 * len(runs) > len(numbers):
-        return pack(numbers, label)
+        return _plain(numbers, label)
     raw = _little_endian(runs).tobytes()
     return bytes([RUNS | WIDE * (numbers.typecode == "Q")]) + _sum(raw, f"runs of {numbers.typecode}", label) + raw
 
