@@ -54,14 +54,15 @@ def test_the_document_has_its_keys_in_order_and_none_is_missing(tiny):
     assert list(document["corpus"]) == CORPUS_KEYS and list(document["live_set"]) == LIVE_KEYS
     assert [list(one) for one in document["engines"]] == [ENGINE_KEYS] * len(ENGINES)
     assert {(one["engine"], one["formula"]) for one in document["engines"]} == {
-        ("rag_lab", "bm25"), ("plain", "bm25"), ("fts5", "bm25"), ("rag_lab", "cosine"), ("plain", "cosine")}
+        ("rag_lab", "bm25"), ("rag_lab_file", "bm25"), ("plain", "bm25"), ("fts5", "bm25"), ("rag_lab", "cosine"), ("plain", "cosine")}
     assert [document["corpus"][name] for name in ("source", "units", "queries")] == ["generated", 60, 200]
 
 
 def test_engines_of_one_formula_find_the_same_in_the_run_itself(tiny):
     document, _ = tiny
-    checked = [one for one in document["engines"] if one["engine"] == "plain"] + [document["live_set"]]
-    assert [(one["agreement"]["equal_scores"], one["agreement"]["queries"]) for one in checked] == [(200, 200)] * 3
+    checked = [one for one in document["engines"] if one["engine"] in ("rag_lab_file", "plain")]
+    checked.append(document["live_set"])
+    assert [(one["agreement"]["equal_scores"], one["agreement"]["queries"]) for one in checked] == [(200, 200)] * 4
 
 
 def test_ratios_stand_beside_times_and_the_lab_itself_has_none(tiny):
@@ -75,7 +76,7 @@ def test_ratios_stand_beside_times_and_the_lab_itself_has_none(tiny):
 def test_talk_is_on_stderr_a_line_for_each_engine(tiny):
     _, talk = tiny
     assert all(one.startswith("rag_lab: ") for one in talk)
-    assert sum("equal scores: 200 of 200" in one for one in talk) == 2
+    assert sum("equal scores: 200 of 200" in one for one in talk) == 3
 
 
 def test_the_command_takes_files_and_cuts_queries_out_of_the_texts_where_none_are_given(tmp_path):

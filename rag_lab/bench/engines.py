@@ -11,7 +11,7 @@ from typing import Callable, NamedTuple, Sequence
 from .. import __version__
 from ..bm25 import Bm25
 from ..hashed import Hashed
-from . import fts5, plain
+from . import fts5, in_file, plain
 from .measure import Built, timed
 
 Units = Sequence[tuple[str, Sequence[str]]]
@@ -45,6 +45,7 @@ def _built(make: Callable[[], Bm25 | Hashed]) -> Built:
 
 ENGINES = (
     Engine("rag_lab", "bm25", __version__, True, None, build_bm25),
+    Engine("rag_lab_file", "bm25", __version__, True, "in one file, with texts and catalog", in_file.build),
     Engine("plain", "bm25", None, True, "a dictionary of scores", plain.build_bm25),
     Engine("fts5", "bm25", sqlite3.sqlite_version, False, "another IDF", fts5.build),
     Engine("rag_lab", "cosine", __version__, True, None, build_hashed),
