@@ -132,21 +132,23 @@ class PostingIndex(LiveIndex):
         return Bounds(self)
 
     def _one_by_one(self, known: Mapping[Hashable, int], k: int | None, total) -> list[tuple[int, float]]:
-        """[(number, score)] of the live units that hold one of these terms; if only `k` are asked for, of those among the k best.
+        """[(number, score)] of the live units that hold one of these terms; of those among the k best if `k` is given.
 
         Which these are, plain sums tell but for their rounding; exact scores are made of those alone that come so far.
         """
-        columns, sizes = [self._column(*one) for one in known.items()], self.postings.sizes
-        sums: dict[int, float] = {}
-        for column in columns:
+        columns, sizes = sorted([self._column(*one) for one in known.items()], key=len), self.postings.sizes
+        sums = dict(columns[-1]) if columns else {}   # the longest as a whole
+        get = sums.get
+        for column in columns[:-1]:
             for number, part in column.items():
-                sums[number] = sums.get(number, 0.0) + part
+                sums[number] = get(number, 0.0) + part
         numbers: Iterable[int] = sums
         if k is not None and len(sums) > 2 * k:
             worths = self._worths(sums)
             kth = sorted(worths.values())[-k]
             numbers = [number for number, worth in worths.items() if worth >= kth - abs(kth) * 1e-9]
-        return [(number, total([column[number] for column in columns if number in column], sizes[number])) for number in numbers]
+        return [(number, total([column[number] for column in columns if number in column], sizes[number]))
+                for number in numbers]
 
     def _worths(self, sums: Mapping[int, float]) -> Mapping[int, float]:
         """Sums of parts, by unit, in the measure in which units of different sizes may be compared."""
