@@ -137,7 +137,8 @@ class Store:
 
     def _open(self) -> None:
         if not os.path.isfile(self.path):
-            raise DataError([Fault(self.path, None, "there is no such file", REBUILD)])
+            there = os.path.exists(self.path)
+            raise DataError([Fault(self.path, None, "this is no file" if there else "there is no such file", REBUILD)])
         try:
             self._file = open(self.path, "rb")   # also for the sum over all: another file may take the place of this one
             begin = self._file.read(len(MAGIC))
