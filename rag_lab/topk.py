@@ -4,8 +4,8 @@ Exact, by bounds: a unit is looked at on its own only if what its terms can add 
 
     split     few terms: a block is split by its terms into classes of units that hold the same terms equally often; classes
               that cannot reach the k-th score are passed over, and of the others the first k units are enough
-    add_up    many terms: what each term adds, rounded up, stands in a row of small numbers, a lane for each unit; the rows
-              are summed, and the few units whose sums reach far enough are scored one by one
+    add_up    many terms, or units that fit into one row: what each term adds, rounded up, stands in a row of small numbers,
+              a lane for each unit; the rows are summed, and the few units whose sums reach far enough are scored one by one
 
 Blocks come in the order of what they can hold at most, and the first that cannot reach the k-th score ends the search
 (block-max pruning: Ding and Suel 2011, "Faster Top-k Document Retrieval Using Block-Max Indexes").
