@@ -1,7 +1,7 @@
 """Which of its units does an index over posting lists return, and in which order?
 
-The k best without scoring the rest where there are many (`bounds`), one by one where there are few; the results are the same.
-What a term adds to a score, and what the sum of that is worth, `bm25` and `counted` say.
+The k best without scoring the rest where there are many (`bounds`), one by one where there are few; the results are the
+same. What a term adds to a score, and what the sum of that is worth, `bm25` and `counted` say.
 """
 import bisect
 import functools
@@ -11,10 +11,10 @@ from .errors import whole_number
 from .index import LiveIndex, Selection, best_first
 from .postings import KEPT_BYTES, Live, Postings, counts
 
-FEW_POSTINGS = 128   # so many, or those of so many units, are scored one by one: to bound them would cost more
-KEPT_SHORT = 1 << 15 # terms whose few postings are kept with their parts
-MOST_REPEATS = 15    # of one term in a query; beyond, its part would not fit into a lane of a row
-MOST_TERMS = 1000    # beyond, the rows of so many would be rounded until a lane tells nothing
+FEW_POSTINGS = 128     # so many, or those of so many units, are scored one by one: to bound them would cost more
+KEPT_SHORT = 1 << 15   # terms whose few postings are kept with their parts
+MOST_REPEATS = 15      # of one term in a query; beyond, its part would not fit into a lane of a row
+MOST_TERMS = 1000      # beyond, the rows of so many would be rounded until a lane tells nothing
 
 
 class PostingIndex(LiveIndex):
@@ -32,7 +32,7 @@ class PostingIndex(LiveIndex):
         return ((1, term),)
 
     def _part(self, term: Hashable, count: int) -> Callable[[int, int], float]:
-        """(how often it stands in a unit, size of the unit) -> what a term that stands `count` times in the query adds to its score.
+        """(how often it stands in a unit, size of the unit) -> what a term adds that stands `count` times in the query.
 
         It rises with the one and falls with the other; below 0 for a term that takes away.
         """

@@ -1,8 +1,8 @@
 """How does a new file take the place of an old one, whatever happens in between?
 
-It is written beside the old one under the same name with ".new" at the end, locked so that there is one writer, brought to disk,
-and then renamed: readers meet the old file or the new one. A writer that is killed leaves its ".new" behind, which the next one
-writes over.
+It is written beside the old one under the same name with ".new" at the end, locked so that there is one writer, brought to
+disk, and then renamed: readers meet the old file or the new one. A writer that is killed leaves its ".new" behind, which the
+next one writes over.
 """
 import contextlib
 import os
