@@ -1,7 +1,7 @@
 """How are many queries answered in one run, by one process or by several, so that nobody can tell by how many?
 
-What travels between the processes is plain: the flags of the command line, queries, lines of JSON. Each process opens the lab for
-itself, once, when its first query comes. Results are taken in the order of the queries.
+What travels between the processes is plain: the flags of the command line, queries, lines of JSON. Each process opens the
+lab for itself, once, when its first query comes. Results are taken in the order of the queries.
 """
 import argparse
 import contextlib
@@ -28,7 +28,7 @@ class Asker:
 
     @functools.cached_property
     def lab(self) -> "Lab":
-        """The lab, opened when first asked for. Raises `UsageError` if another index has taken the place of the file meanwhile."""
+        """The lab, opened when first asked for. Raises `UsageError` if another index has taken the place of the file."""
         lab = lab_asked(self.args)
         if _state_of(self.args.index) != self._file:
             raise UsageError(f"the index {self.args.index!r} was replaced while it was being opened; run it again")

@@ -1,8 +1,8 @@
 """How does a corpus become an index in a file, in bounded memory, so that no reader ever meets half of one?
 
 Documents stream in, are counted (`tally`) and become a segment (`segments`). All of it goes into a file beside the one that
-readers know, and takes its place in one step when it is whole (`swap`). An update begins with a copy of the old file: what it
-adds is a segment of its own, and segments that are close in size are merged.
+readers know, and takes its place in one step when it is whole (`swap`). An update begins with a copy of the old file: what
+it adds is a segment of its own, and segments that are close in size are merged.
 """
 import contextlib
 import functools
@@ -135,8 +135,8 @@ class Writer:
         row = (document.doc_id, number, group, gone, document.title, document.text, document.path, version, document.parent,
                facts)
         kept = (*row[:6], self._place_of(document.path), *row[7:], check_sum(*row))
-        self.connection.execute("INSERT OR REPLACE INTO documents (doc_id, number, class, gone, title, text, place, version, "
-                                "parent, facts, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
+        self.connection.execute("INSERT OR REPLACE INTO documents (doc_id, number, class, gone, title, text, place, "
+                                "version, parent, facts, sum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", kept)
 
     def _place_of(self, path: str) -> int:
         if path not in self._places:
@@ -213,11 +213,12 @@ class Writer:
 # --- a build, an update ------------------------------------------------------------------------------------------------
 
 def build_index(corpus: str, out: str, vectors: bool = True, workers: int = 1, memory: int = MEMORY,
-                watch: Callable[[int], None] = lambda count: None, read: Callable[[float], None] = lambda share: None) -> dict:
+                watch: Callable[[int], None] = lambda count: None,
+                read: Callable[[float], None] = lambda share: None) -> dict:
     """Build an index file over a corpus, given as for `build_lab`, in the place of `out`; what it holds, in numbers.
 
-    `workers`: processes that analyse; `watch` is called with the number of documents that are in, `read` with the share of the
-    corpus that has been read, from 0 to 1. Raises `UsageError`, or `DataError` with every fault of the corpus.
+    `workers`: processes that analyse; `watch` is called with the number of documents that are in, `read` with the share of
+    the corpus that has been read, from 0 to 1. Raises `UsageError`, or `DataError` with every fault of the corpus.
     """
     path, shipped_names = find("corpus", corpus), shipped("corpus")
     faults: list[Fault] = []
@@ -230,11 +231,12 @@ def build_index(corpus: str, out: str, vectors: bool = True, workers: int = 1, m
 
 
 def update_index(index: str, corpus: str | None = None, deleted: Sequence[str] = (), workers: int = 1, memory: int = MEMORY,
-                 watch: Callable[[int], None] = lambda count: None, read: Callable[[float], None] = lambda share: None) -> dict:
+                 watch: Callable[[int], None] = lambda count: None,
+                 read: Callable[[float], None] = lambda share: None) -> dict:
     """Add the documents of a corpus to an index file, each in place of the one with its id, and delete others.
 
-    All of it happens or nothing. Parameters and errors as for `build_index`; a `UsageError` too for a corpus that is to be cut
-    or searched otherwise than the index, and for the id of a document that cannot be deleted.
+    All of it happens or nothing. Parameters and errors as for `build_index`; a `UsageError` too for a corpus that is to be
+    cut or searched otherwise than the index, and for the id of a document that cannot be deleted.
     """
     faults: list[Fault] = []
     with replacing(index) as beside:

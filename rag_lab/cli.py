@@ -1,8 +1,8 @@
 """Which flags make which call? Flags in, one call, one JSON document out; nothing about retrieval is decided here.
 
-stdout is data: one JSON document, or for many queries one a line, UTF-8 with LF on every platform. stderr is talk. Exit codes: 0 it ran, also when the lab
-refuses to answer or the reader closed the pipe; 1 a fault in the data, or a reproduction or a citation that does not hold;
-2 a fault in the call; 130 interrupted.
+stdout is data: one JSON document, or for many queries one a line, UTF-8 with LF on every platform. stderr is talk. Exit
+codes: 0 it ran, also when the lab refuses to answer or the reader closed the pipe; 1 a fault in the data, or a reproduction
+or a citation that does not hold; 2 a fault in the call; 130 interrupted.
 """
 import argparse
 import os
@@ -72,14 +72,14 @@ def _give_up_stdout(code: int) -> int:
 
 
 def run(argv: list[str]) -> tuple["dict | Iterator[str]", int]:
-    """(what a command line prints, its exit code), for experiments that read it: a JSON document, or with --queries its lines."""
+    """(what a command line prints, its exit code), for experiments: a JSON document, or with --queries its lines."""
     if argv and argv[0] in COMMANDS:
         from .commands import RUN   # here, for a query does without
         return RUN[argv[0]](argv[1:])
     return _query_or_eval(argv), 0
 
 
-# --- python -m rag_lab --query | --queries | --eval -----------------------------------------------------------------------------
+# --- python -m rag_lab --query | --queries | --eval ---------------------------------------------------------------------
 
 def _query_or_eval(argv: list[str]) -> "dict | Iterator[str]":
     argv, dashed = _take_dashed_query(argv)
@@ -113,7 +113,8 @@ def _main_parser() -> argparse.ArgumentParser:
     option("--version", action="version", version=f"rag_lab {__version__}")
     option("--query", metavar="TEXT", help="the question; - reads it from standard input")
     option("--queries", metavar="FILE",
-           help='many questions: rows {"_id", "text"} of a JSONL file, - for standard input; prints one JSON document a line')
+           help='many questions: rows {"_id", "text"} of a JSONL file, - for standard input; '
+                'prints one JSON document a line')
     option("--eval", action="store_true", help="run every judged query and measure")
     option("--workers", type=whole, metavar="N", help="processes that answer --queries or --eval (default 1); same output")
     option("--k", type=whole, metavar="N", help="results (default 5)")

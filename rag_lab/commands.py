@@ -99,7 +99,8 @@ def _ann(argv: list[str]) -> tuple[dict, int]:
     parser = parser_of("ann", "Compare approximate indexes with the exact scan: recall, units touched, bytes, filters.")
     parser.add_argument("--corpus", metavar="NAME|PATH", help="a corpus to measure beside the handbook")
     parser.add_argument("--index", metavar="FILE", help="an index of a corpus in a file, in place of --corpus")
-    parser.add_argument("--qrels", metavar="NAME|PATH", help="judgements of the queries, for an index of a corpus of your own")
+    parser.add_argument("--qrels", metavar="NAME|PATH",
+                        help="judgements of the queries, for an index of a corpus of your own")
     parser.add_argument("--units", type=whole, default=UNITS, metavar="N", help="at most N units (default %(default)s)")
     parser.add_argument("--k", type=whole, default=5, metavar="N", help="results a query (default %(default)s)")
     parser.add_argument("--times", action="store_true", help="say on stderr how long each step took")
@@ -117,14 +118,16 @@ def _index(argv: list[str]) -> tuple[dict, int]:
     import sqlite3
     from . import building
     from .progress import shown_on
-    parser = parser_of("index", "Build an index of a corpus in one file, or bring one up to date. Prints what the file holds.")
+    parser = parser_of("index",
+                       "Build an index of a corpus in one file, or bring one up to date. Prints what the file holds.")
     parser.add_argument("corpus", nargs="?", metavar="CORPUS", help="a corpus by name or path, as --corpus takes it")
     parser.add_argument("--out", metavar="FILE", help="build the index anew and put it there, in place of an older one")
     parser.add_argument("--update", metavar="FILE", help="put the documents of CORPUS into the index there")
     parser.add_argument("--delete", action="append", default=[], metavar="ID",
                         help="with --update: delete a document; repeatable")
     parser.add_argument("--lexical", action="store_true", help="with --out: no vectors, so no --hybrid; smaller and faster")
-    parser.add_argument("--workers", type=whole, default=1, metavar="N", help="processes that analyse (default 1); same file")
+    parser.add_argument("--workers", type=whole, default=1, metavar="N",
+                        help="processes that analyse (default 1); same file")
     parser.add_argument("--memory", type=whole, default=building.MEMORY, metavar="MB",
                         help="what may wait in memory to be written, at least 16 (default %(default)s)")
     parser.add_argument("--quiet", action="store_true", help="show no progress, which is shown on a terminal only")
@@ -170,8 +173,9 @@ def _bench(argv: list[str]) -> tuple[dict, int]:
     from .bench.peers import find_python
     from .bench.report import Options, report
     from .bench.texts import SIZE, texts_of
-    parser = parser_of("bench", "Measure builds and queries beside a plain scorer, SQLite FTS5 and engines of another Python. "
-                                "Prints times: never the same bytes twice. Exit 1 if scores that ought to be equal differ.")
+    parser = parser_of("bench",
+                       "Measure builds and queries beside a plain scorer, SQLite FTS5 and engines of another Python. "
+                       "Prints times: never the same bytes twice. Exit 1 if scores that ought to be equal differ.")
     parser.add_argument("--docs", metavar="FILE", help="JSONL rows of _id, title and text (default: generated texts)")
     parser.add_argument("--queries", metavar="FILE", help="JSONL rows of _id and text (default: cut out of the texts)")
     parser.add_argument("--size", type=whole, metavar="N", help=f"how many texts are generated (default {SIZE})")

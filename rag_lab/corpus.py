@@ -79,7 +79,8 @@ def open_corpus(path: str, faults: list[Fault],
                      "or a JSONL file")
 
 
-def make_documents(rows: Iterable[_Row], settings: CorpusSettings, faults: list[Fault] | None = None) -> tuple[Document, ...]:
+def make_documents(rows: Iterable[_Row], settings: CorpusSettings,
+                   faults: list[Fault] | None = None) -> tuple[Document, ...]:
     """The documents of the rows in id order, or one `DataError` with all faults, those given among them."""
     faults = [] if faults is None else faults
     in_order = sorted(rows, key=lambda row: (row.path, row.line or 0))
@@ -317,7 +318,8 @@ def _contradictions(values: dict, text: str) -> Iterator[tuple[str, str, str]]:
     if low and high and fields.version_key(low) > fields.version_key(high):
         yield "applies_to", f"{high} is below applies_from {low}", "let the range end at a later version"
     if values.get("digest") not in (None, text_digest(text)):
-        yield "digest", f"{values['digest']} is not that of the text, {text_digest(text)}", "read the text again, then correct it"
+        found = f"{values['digest']} is not that of the text, {text_digest(text)}"
+        yield "digest", found, "read the text again, then correct it"
     for fact in values.get("facts", ()):
         if fact.quote not in text:
             yield "facts", f"fact {fact.fact_id!r}: its quote does not stand in the text", "copy the quote from the text"

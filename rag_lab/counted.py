@@ -1,7 +1,7 @@
 """Which units point the same way as the query, where the weights of the vectors are whole numbers?
 
-The same exact cosine as `dense.Dense`, over posting lists: a weight is how often a feature stands in a unit, below 0 where it
-stands against it, so the units of one norm can be ranked block by block as BM25 ranks those of one length.
+The same exact cosine as `dense.Dense`, over posting lists: a weight is how often a feature stands in a unit, below 0 where
+it stands against it, so the units of one norm can be ranked block by block as BM25 ranks those of one length.
 """
 import math
 from typing import Any, Callable, Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ Counts = Mapping[Any, int]   # feature -> weight, a whole number other than 0
 
 
 class Counted(PostingIndex):
-    """An index over units (unit id, whole-number vector), with the same contract as `Bm25`. `encode` makes the query's vector."""
+    """An index over units (unit id, whole-number vector), same contract as `Bm25`. `encode` makes the query's vector."""
 
     name = "dense"
 

@@ -1,8 +1,8 @@
 """What do the two indexes have in common? Their numbering, their live set, and the order of their results.
 
-Units are numbered by what they are, never by the order in which they came. Results stand by falling score, equal scores by id
-in code-point order. An index never changes: `over` gives another view of the same postings, and one
-kept from before a deletion still answers from before it.
+Units are numbered by what they are, never by the order in which they came. Results stand by falling score, equal scores by
+id in code-point order. An index never changes: `over` gives another view of the same postings, and one kept from before a
+deletion still answers from before it.
 """
 import heapq
 from typing import Iterable, Self

@@ -1,7 +1,7 @@
 """Which of its units does an index over posting lists return, and in which order?
 
-The k best without scoring the rest where there are many (`bounds`), one by one where there are few; the results are the same.
-What a term adds to a score, and what the sum of that is worth, `bm25` and `counted` say.
+The k best without scoring the rest where there are many (`bounds`), one by one where there are few; the results are the
+same. What a term adds to a score, and what the sum of that is worth, `bm25` and `counted` say.
 """
 import bisect
 import functools
@@ -33,7 +33,7 @@ class PostingIndex(LiveIndex):
         return ((1, term),)
 
     def _part(self, term: Hashable, count: int) -> Callable[[int, int], float]:
-        """(how often it stands in a unit, size of the unit) -> what a term that stands `count` times in the query adds to its score.
+        """(how often it stands in a unit, size of the unit) -> what a term adds that stands `count` times in the query.
 
         It rises with the one and falls with the other; below 0 for a term that takes away.
         """

@@ -1,8 +1,8 @@
 """How do many whole numbers become few bytes, and come back whole?
 
 Four or eight bytes a number, lowest byte first, compressed where that pays. Numbers that rise are kept as the gaps between
-them, numbers that repeat as runs. A sum goes along, over the numbers and a label that says what they are: bytes which are not those that were
-written, or stand where others belong, are found when they are read.
+them, numbers that repeat as runs. A sum goes along, over the numbers and a label that says what they are: bytes which are
+not those that were written, or stand where others belong, are found when they are read.
 """
 import sys
 import zlib

@@ -1,8 +1,9 @@
 """Which units hold a term, and how often? Kept so that a search can take in a whole block of units at once.
 
-Units are numbered by size (BM25: tokens; cosine: squared norm), those of one size by id. So in a block of one size a term adds
-the same to every unit that holds it equally often, and of the units that hold the same terms equally often the first are the
-best. A posting list holds a unit as many times as the term stands in it. For small corpora too: it is a dictionary of lists.
+Units are numbered by size (BM25: tokens; cosine: squared norm), those of one size by id. So in a block of one size a term
+adds the same to every unit that holds it equally often, and of the units that hold the same terms equally often the first
+are the best. A posting list holds a unit as many times as the term stands in it. For small corpora too: it is a dictionary
+of lists.
 """
 import bisect
 import functools
@@ -18,7 +19,7 @@ SPREAD = 1.1                           # how far apart the sizes of a shared blo
 SPARSE = 16                            # units of which one may stand in a list that is still told as a list, not as a set
 KEPT_BYTES = 1 << 27                   # memory for the sets of the terms that were asked for last
 
-Row = tuple[int, int]                  # (how often a term stands in a unit, the set of the units of a block that hold it so often)
+Row = tuple[int, int]                  # (how often a term stands, the set of the units of a block that hold it so often)
 
 
 class Block(NamedTuple):
@@ -52,8 +53,8 @@ class Postings:
     """The units of an index with their sizes and blocks, and a posting list for each term. It never changes."""
 
     def __init__(self, units: Iterable[tuple[str, Iterable[Hashable], int]], by_size: bool = True):
-        """`units`: (unit id, terms with repeats, size). Without `by_size`, a unit's size has no part in its score, and units are
-        numbered by id. Raises `UsageError` for an id that is no string or stands twice."""
+        """`units`: (unit id, terms with repeats, size). Without `by_size`, a unit's size has no part in its score, and units
+        are numbered by id. Raises `UsageError` for an id that is no string or stands twice."""
         collecting = gc.isenabled()
         gc.disable()   # millions of objects are made and none thrown away: looking for garbage would take most of the time
         try:
@@ -109,9 +110,9 @@ class Postings:
 
 
 def by_times(units: Sequence[int], size: int) -> Iterator[tuple[int, Sequence[int] | int]]:
-    """(how often, the units that stand so often in a posting list: in rising order, or as a set where they are many of `size`).
+    """(how often, the units that stand so often in a posting list), the most frequent first.
 
-    The most frequent first.
+    The units come in rising order, or as a set where they are many of `size`.
     """
     if len(units) * SPARSE > size:
         from .bits import tallied   # here, for a small corpus does without

@@ -1,4 +1,4 @@
-"""How far has a long command come, and how long will it take? One line on a terminal, written over and over, gone at the end.
+"""How far has a long command come, and how long will it take? One line on a terminal, written over, gone at the end.
 
 This is talk for whoever waits. Nothing that the lab prints as data depends on it, so it may look at the clock.
 """

@@ -1,8 +1,8 @@
 """How do counted units become a segment of an index, and how do segments change?
 
 A segment holds units, numbered by size and id, and the posting lists over these numbers. Units come in any order and lie in
-memory, later in runs on disk, which are merged term by term when the segment is written. What has left the index is taken out of
-the lists, and segments that are close in size are merged.
+memory, later in runs on disk, which are merged term by term when the segment is written. What has left the index is taken
+out of the lists, and segments that are close in size are merged.
 """
 import functools
 import itertools

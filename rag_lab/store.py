@@ -1,11 +1,11 @@
 """How does an index lie in one file, and how is no more of it read than a query needs?
 
-One SQLite file: documents, the spans of their chunks, posting lists of both channels, tombstones, and what they were made with.
-A published file never changes: an update writes a new one beside it that then takes its place. So readers need no locks, and
-one that has a file open goes on reading the state it opened.
+One SQLite file: documents, the spans of their chunks, posting lists of both channels, tombstones, and what they were made
+with. A published file never changes: an update writes a new one beside it that then takes its place. So readers need no
+locks, and one that has a file open goes on reading the state it opened.
 
-What is found is checked against a sum that was kept with it. What is not found may have been lost: that it was never there is
-believed after the sum over the whole file, kept in its header, was checked once.
+What is found is checked against a sum that was kept with it. What is not found may have been lost: that it was never there
+is believed after the sum over the whole file, kept in its header, was checked once.
 """
 import functools
 import json
@@ -34,12 +34,13 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL, sum INTEGER N
 CREATE TABLE classes (class INTEGER PRIMARY KEY, rights TEXT NOT NULL, documents INTEGER NOT NULL, total TEXT NOT NULL,
     sum INTEGER NOT NULL);
 CREATE TABLE places (place INTEGER PRIMARY KEY, path TEXT NOT NULL UNIQUE);
-CREATE TABLE documents (number INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, class INTEGER NOT NULL, gone INTEGER NOT NULL,
-    title TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL, version TEXT NOT NULL, parent TEXT, facts TEXT,
-    sum INTEGER NOT NULL);
+CREATE TABLE documents (number INTEGER PRIMARY KEY, doc_id TEXT NOT NULL UNIQUE, class INTEGER NOT NULL,
+    gone INTEGER NOT NULL, title TEXT NOT NULL, text TEXT NOT NULL, place INTEGER NOT NULL, version TEXT NOT NULL,
+    parent TEXT, facts TEXT, sum INTEGER NOT NULL);
 CREATE INDEX regions ON documents (parent) WHERE parent IS NOT NULL;
-CREATE TABLE chunks (document INTEGER NOT NULL, ordinal INTEGER NOT NULL, chunk_id TEXT NOT NULL UNIQUE, start INTEGER NOT NULL,
-    stop INTEGER NOT NULL, headings TEXT NOT NULL, sum INTEGER NOT NULL, PRIMARY KEY (document, ordinal)) WITHOUT ROWID;
+CREATE TABLE chunks (document INTEGER NOT NULL, ordinal INTEGER NOT NULL, chunk_id TEXT NOT NULL UNIQUE,
+    start INTEGER NOT NULL, stop INTEGER NOT NULL, headings TEXT NOT NULL, sum INTEGER NOT NULL,
+    PRIMARY KEY (document, ordinal)) WITHOUT ROWID;
 CREATE TABLE segments (channel TEXT NOT NULL, segment INTEGER NOT NULL, sizes BLOB NOT NULL, documents BLOB NOT NULL,
     ordinals BLOB NOT NULL, classes BLOB NOT NULL, PRIMARY KEY (channel, segment)) WITHOUT ROWID;
 CREATE TABLE postings (channel TEXT NOT NULL, term TEXT NOT NULL, segment INTEGER NOT NULL, classes INTEGER NOT NULL,
@@ -137,7 +138,8 @@ class Store:
 
     def _open(self) -> None:
         if not os.path.isfile(self.path):
-            raise DataError([Fault(self.path, None, "there is no such file", REBUILD)])
+            there = os.path.exists(self.path)
+            raise DataError([Fault(self.path, None, "this is no file" if there else "there is no such file", REBUILD)])
         try:
             self._file = open(self.path, "rb")   # also for the sum over all: another file may take the place of this one
             begin = self._file.read(len(MAGIC))
@@ -379,5 +381,6 @@ class StoredIds(Sequence):
                 document, ordinal = self._postings.documents[number], self._postings.ordinals[number]
                 self._known[number] = self._postings.store.unit_id(document, ordinal)
             else:
-                self._known = dict(enumerate(self._postings.store.unit_ids(self._postings.documents, self._postings.ordinals)))
+                postings = self._postings
+                self._known = dict(enumerate(postings.store.unit_ids(postings.documents, postings.ordinals)))
         return self._known[number]

@@ -70,7 +70,7 @@ class Documents(Mapping):
 
 
 class Selected(Selection):
-    """The units of the documents that a scope may see: those of some classes, without those deleted since the file was opened."""
+    """The units of the documents that a scope may see: those of some classes, without those deleted since the opening."""
 
     def __init__(self, store: Store, classes: frozenset[int], gone: Mapping[int, Document], terms_of):
         self.store, self.classes, self.gone, self._terms_of = store, classes, gone, terms_of
@@ -96,7 +96,7 @@ class Selected(Selection):
                 if group in self.classes and number not in self.gone)
 
     def terms_lost(self) -> list[str]:
-        """The different terms of the documents deleted since, of the classes at hand: the live units may hold them no more."""
+        """The different terms of the documents of these classes deleted since: the live units may hold them no more."""
         return list(dict.fromkeys(term for document in self.gone.values() for term in self._terms_of(document)))
 
 
@@ -133,7 +133,7 @@ class StoredLive(Live):
 
 
 class StoredCatalog(Catalog):
-    """The catalog of a store. Deleting works as in any catalog and lasts as long as the object; other changes go into the file."""
+    """The catalog of a store. Deleting works as in any catalog and lasts as long as the object; others change the file."""
 
     def __init__(self, store: Store, clock: str | None, terms_of):
         self.clock, self.revision, self._terms_of = clock, 0, terms_of
@@ -201,8 +201,9 @@ class StoredChunks:
     def ids(self) -> Iterator[str]:
         """The ids of all chunks."""
         self._store.verify()
-        table = "doc_id FROM documents WHERE gone = 0 ORDER BY doc_id" if self._whole else "chunk_id FROM chunks ORDER BY chunk_id"
-        return (chunk_id for chunk_id, in self._store.rows(f"SELECT {table}"))
+        documents = "doc_id FROM documents WHERE gone = 0 ORDER BY doc_id"
+        chunks = "chunk_id FROM chunks ORDER BY chunk_id"
+        return (chunk_id for chunk_id, in self._store.rows(f"SELECT {documents if self._whole else chunks}"))
 
     def of(self, documents: SelectedDocuments) -> Selected:
         """The units of these documents."""
@@ -225,9 +226,11 @@ class _Lookup(Mapping):
         return sum(1 for _ in self)
 
 
-def open_lab(path: str, qrels: str | None = None, seams: "Seams | None" = None, cache: "ResultCache | None" = None) -> "StoredLab":
-    """The lab over an index in a file. `qrels` as for `build_lab`; without it the judgements of a corpus that comes with the lab.
+def open_lab(path: str, qrels: str | None = None, seams: "Seams | None" = None,
+             cache: "ResultCache | None" = None) -> "StoredLab":
+    """The lab over an index in a file.
 
+    `qrels`: as for `build_lab`; without it, the judgements of the corpus if that comes with the lab.
     Raises `DataError` for a file that is no index, or is damaged.
     """
     lab = StoredLab(path, None if qrels is None else find("qrels", qrels), seams, cache)
@@ -251,11 +254,12 @@ class StoredLab(Lab):
 
     @property
     def shipped_name(self) -> str | None:
-        """The name of the corpus that comes with the lab from which the index was built; None if it was one of the user's own."""
+        """The name of the corpus that the index was built from; None if it does not come with the lab."""
         return self.settings.name if self.store.setting("shipped") else None
 
     def _terms_of(self, document: Document) -> Iterator[str]:
-        return (term for chunk in CHUNKERS[self.settings.chunker](document) for term in self.analyzer.terms(searchable(chunk)))
+        chunks = CHUNKERS[self.settings.chunker](document)
+        return (term for chunk in chunks for term in self.analyzer.terms(searchable(chunk)))
 
     def _index(self, documents) -> None:
         raise UsageError(READ_ONLY)

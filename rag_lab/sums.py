@@ -1,8 +1,8 @@
 """Which digest has a set that grows, shrinks and is split, without being read anew?
 
 Each member has a share, a number of 2048 bits; the shares of a set are summed, and the sum is digested. So the order of the
-members does not matter, one of them can be taken out again, and the sums of parts make the sum of the whole (AdHash: Bellare and
-Micciancio 1997, "A New Paradigm for Collision-Free Hashing", with numbers long enough for sums).
+members does not matter, one of them can be taken out again, and the sums of parts make the sum of the whole (AdHash: Bellare
+and Micciancio 1997, "A New Paradigm for Collision-Free Hashing", with numbers long enough for sums).
 """
 import hashlib
 from typing import Iterable

@@ -1,11 +1,12 @@
 """How does a new file take the place of an old one, whatever happens in between?
 
-It is written beside the old one under the same name with ".new" at the end, locked so that there is one writer, brought to disk,
-and then renamed: readers meet the old file or the new one. A writer that is killed leaves its ".new" behind, which the next one
-writes over.
+It is written beside the old one under the same name with ".new" at the end, locked so that there is one writer, brought to
+disk, and then renamed: readers meet the old file or the new one. A writer that is killed leaves its ".new" behind, which the
+next one writes over.
 """
 import contextlib
 import os
+import stat
 from typing import Iterator
 
 from .errors import UsageError
@@ -20,15 +21,19 @@ except ImportError:   # not on every system; there, two writers at once are not 
 def replacing(path: str) -> Iterator[str]:
     """Gives the path to write to; when the block ends well, that file replaces `path`, otherwise it is removed.
 
+    A link stays one: what is replaced is the file it leads to. Who could not read the old file cannot read the new one.
     Raises `UsageError` if another process is writing the same file.
     """
-    beside, remedy = f"{path}.new", "name a file in a folder that you may write to"
+    remedy = "name a file in a folder that you may write to"
     if not os.path.basename(path) or os.path.isdir(path) or "\0" in path:
         raise UsageError(f"{path!r} cannot be the name of a file; {remedy}")
-    handle = None
+    path = os.path.realpath(path) if os.path.islink(path) else path
+    beside, handle = f"{path}.new", None
     try:
         handle = _locked(beside, path, remedy)
         os.ftruncate(handle, 0)
+        if os.path.exists(path):
+            os.chmod(beside, stat.S_IMODE(os.stat(path).st_mode) | stat.S_IWUSR)
         yield beside
         os.fsync(handle)
         os.replace(beside, path)

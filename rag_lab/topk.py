@@ -4,8 +4,8 @@ Exact, by bounds: a unit is looked at on its own only if what its terms can add 
 
     split     few terms: a block is split by its terms into classes of units that hold the same terms equally often; classes
               that cannot reach the k-th score are passed over, and of the others the first k units are enough
-    add_up    many terms: what each term adds, rounded up, stands in a row of small numbers, a lane for each unit; the rows
-              are summed, and the few units whose sums reach far enough are scored one by one
+    add_up    many terms, or units that fit into one row: what each term adds, rounded up, stands in a row of small numbers,
+              a lane for each unit; the rows are summed, and the few units whose sums reach far enough are scored one by one
 
 Blocks come in the order of what they can hold at most, and the first that cannot reach the k-th score ends the search
 (block-max pruning: Ding and Suel 2011, "Faster Top-k Document Retrieval Using Block-Max Indexes").
@@ -30,7 +30,7 @@ class Formula(NamedTuple):
 
 
 class Best:
-    """The units found so far; `floor` is the k-th best of their scores (0.0 until there are k), `bar` the same as a bound."""
+    """The units found so far; `floor` is the k-th best of their scores (0.0 until there are k), `bar` that as a bound."""
 
     def __init__(self, k: int, unit: float):
         self.k, self.unit = k, unit
@@ -141,7 +141,7 @@ class Piece(NamedTuple):
     """What one term of a query adds to the units of one piece of the index."""
 
     size: int                      # units of the piece
-    row: int                       # a lane for each: what the term adds at most, rounded up to whole numbers, and `lift` more
+    row: int                       # a lane for each: what the term adds at most, rounded up to a whole number, plus `lift`
     lift: int                      # so that no lane is negative where a term can lower a score; 0 for BM25
     most: int                      # the most it adds to a unit, rounded up
     parts: Mapping[int, float]     # unit of the piece -> the term's exact part of its score
@@ -173,12 +173,13 @@ def add_up(terms: Sequence[Mapping[int, Piece]], grid: float, k: int, sizes: Seq
     for place in sorted(bounds, key=lambda place: (-bounds[place], place)):
         if bounds[place] <= 0 or bounds[place] < best.bar * grid:
             break
-        _add_up_piece([pieces[place] for pieces in terms if place in pieces], place * PIECE, grid, best, sizes, formula.total)
+        _add_up_piece([pieces[place] for pieces in terms if place in pieces], place * PIECE, grid, best, sizes,
+                      formula.total)
     return best.reached()
 
 
 def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, sizes: Sequence[int], total) -> None:
-    """Score about k units of one piece, those with the highest sums, and then whatever may still reach the floor they set."""
+    """Score about k units of one piece, those with the highest sums, then all that may still reach the floor they set."""
     lanes, columns = lanes_of(pieces[0].size), [piece.parts.get for piece in pieces]
     lift = sum([piece.lift for piece in pieces])
     halvings, high = _halvings(lift + sum([piece.most for piece in pieces]), len(pieces))

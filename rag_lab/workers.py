@@ -1,8 +1,8 @@
 """How do several processes share a stream of work, so that the results come in the order of the stream?
 
-A worker has one batch at a time, and the next one as soon as its results are taken. They are taken in turn, which keeps the order,
-and memory stays bounded however long the stream is. A worker ends when the pipe to it does, so none outlives the process that
-started it, whatever ends that. With one worker no process is started.
+A worker has one batch at a time, and the next one as soon as its results are taken. They are taken in turn, which keeps the
+order, and memory stays bounded however long the stream is. A worker ends when the pipe to it does, so none outlives the
+process that started it, whatever ends that. With one worker no process is started.
 """
 import contextlib
 import itertools
@@ -17,11 +17,12 @@ BATCH = 256   # pieces of work that travel together
 Work, Result = TypeVar("Work"), TypeVar("Result")
 
 
-def in_order(work: Callable[[Work], Result], stream: Iterable[Work], workers: int = 1, batch: int = BATCH) -> Iterator[Result]:
+def in_order(work: Callable[[Work], Result], stream: Iterable[Work], workers: int = 1,
+             batch: int = BATCH) -> Iterator[Result]:
     """`work` of each piece of the stream, in its order; what `work` raises comes in its place, after all results before it.
 
-    For more than one worker `work`, the pieces and the results must be picklable; each worker gets a copy of `work` once. Raises
-    `LabError` if a worker ends before its work is done.
+    For more than one worker `work`, the pieces and the results must be picklable; each worker gets a copy of `work` once.
+    Raises `LabError` if a worker ends before its work is done.
 
     >>> list(in_order(abs, [-1, 2, -3]))
     [1, 2, 3]

@@ -124,9 +124,10 @@ def test_another_database_is_refused(tmp_path):
         StoredLab(str(tmp_path / "other"))
 
 
-@pytest.mark.parametrize("name", ["", "nowhere", "a\0b"])
-def test_a_path_without_a_file_is_refused(tmp_path, name):
-    with pytest.raises(DataError, match="there is no such file"):
+@pytest.mark.parametrize("name, found", [("", "this is no file"), ("nowhere", "there is no such file"),
+                                         ("a\0b", "there is no such file")])
+def test_a_path_without_a_file_is_refused(tmp_path, name, found):
+    with pytest.raises(DataError, match=found):
         StoredLab(os.path.join(tmp_path, name))
 
 

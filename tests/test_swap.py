@@ -54,6 +54,28 @@ def test_a_second_writer_is_told_so_and_the_first_one_ends_well(path):
     assert read(path) == b"first"
 
 
+@pytest.mark.skipif(os.name == "nt", reason="no such modes there")
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o644])
+def test_nobody_can_read_the_new_file_who_could_not_read_the_old_one(mode, path):
+    os.chmod(path, mode)
+    with replacing(path) as beside:
+        assert os.stat(beside).st_mode & 0o777 == mode
+        write(beside, b"new")
+    assert os.stat(path).st_mode & 0o777 == mode and read(path) == b"new"
+
+
+def test_a_link_stays_one_and_the_file_behind_it_is_replaced(path, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link"
+    try:
+        os.symlink(path, link)
+    except OSError:
+        pytest.skip("no links here")
+    with replacing(str(link)) as beside:
+        write(beside, b"new")
+    assert os.path.islink(link) and read(path) == b"new" and os.listdir(tmp_path / "elsewhere") == ["link"]
+
+
 @pytest.mark.parametrize("name", ["", "folder", "no/such/file", "a\0b", "folder/"])
 def test_a_name_that_no_file_can_have_is_refused_before_anything_is_written(name, tmp_path):
     (tmp_path / "folder").mkdir()
