@@ -18,7 +18,7 @@ from .corpus import CorpusSettings, open_corpus, stream_documents
 from .errors import DataError, Fault, UsageError, whole_number
 from .files import compact_json
 from .lab import find, shipped
-from .model import Document, Tombstone
+from .model import Document, Scope, Tombstone
 from .segments import Segment, merge, purge
 from .store import APPLICATION, FORMAT, GOVERNING, SCHEMA, Made, RightsClass, Store, check_sum, rights_row, seal
 from .stored import StoredLab, StoredRow, read_document, settings_of, settings_row
@@ -232,16 +232,19 @@ def build_index(corpus: str, out: str, vectors: bool = True, workers: int = 1, m
 
 def update_index(index: str, corpus: str | None = None, deleted: Sequence[str] = (), workers: int = 1, memory: int = MEMORY,
                  watch: Callable[[int], None] = lambda count: None,
-                 read: Callable[[float], None] = lambda share: None) -> dict:
+                 read: Callable[[float], None] = lambda share: None,
+                 scope_from: Callable[[Scope], Scope] = lambda default: default) -> dict:
     """Add the documents of a corpus to an index file, each in place of the one with its id, and delete others.
 
-    All of it happens or nothing. Parameters and errors as for `build_index`; a `UsageError` too for a corpus that is to be
-    cut or searched otherwise than the index, and for the id of a document that cannot be deleted.
+    All of it happens or nothing. Documents are deleted by the scope that `scope_from` makes of the index's own. Other
+    parameters and errors as for `build_index`; a `UsageError` too for a corpus that is to be cut or searched otherwise than
+    the index, and for the id of a document that the scope cannot delete.
     """
     faults: list[Fault] = []
     with replacing(index) as beside:
         with contextlib.closing(StoredLab(index)) as lab:
             lab.store.verify()
+            lab.scope = scope_from(lab.scope)
             stones = [lab.delete(doc_id) for doc_id in deleted]
         shutil.copyfile(index, beside)
         with contextlib.closing(Writer(beside, memory)) as writer:

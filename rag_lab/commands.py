@@ -131,6 +131,7 @@ def _index(argv: list[str]) -> tuple[dict, int]:
     parser.add_argument("--memory", type=whole, default=building.MEMORY, metavar="MB",
                         help="what may wait in memory to be written, at least 16 (default %(default)s)")
     parser.add_argument("--quiet", action="store_true", help="show no progress, which is shown on a terminal only")
+    scope_flags(parser.add_argument_group("with --delete, who deletes"))
     args = parse(parser, argv)
     _check_index(args)
     shared = {"workers": whole_number("--workers", args.workers, 1), "memory": whole_number("--memory", args.memory, 16)}
@@ -139,7 +140,9 @@ def _index(argv: list[str]) -> tuple[dict, int]:
             shared |= {"watch": progress.done, "read": progress.read}
             if args.update is None:
                 return building.build_index(args.corpus, args.out, not args.lexical, **shared), 0
-            return building.update_index(args.update, args.corpus, [as_utf8(doc_id) for doc_id in args.delete], **shared), 0
+            deleted = [as_utf8(doc_id) for doc_id in args.delete]
+            return building.update_index(args.update, args.corpus, deleted, **shared,
+                                         scope_from=lambda default: scope_of(args, default)), 0
     except sqlite3.Error as error:   # no room on the disk, for one
         raise LabError(f"the index cannot be written (SQLite says: {error})") from error
 
@@ -159,6 +162,9 @@ def _check_index(args) -> None:
         raise UsageError("--lexical goes with --out; an update keeps to what the index has")
     elif args.corpus is None and not args.delete:
         raise UsageError("there is nothing to do; name a corpus to put into the index, or --delete ID")
+    who = [args.tenant, args.principal, args.role, args.target_version, args.as_of]
+    if not args.delete and any(value is not None for value in who):
+        raise UsageError("the flags that say who asks go with --delete")
 
 
 def _is_database(path: str) -> bool:

@@ -87,6 +87,18 @@ def test_a_fault_of_the_call_changes_nothing_and_exits_2(tmp_path, argv, named):
     assert os.listdir(tmp_path) == ["kept.txt"] and (tmp_path / "kept.txt").read_text(encoding="utf-8") == "kept\n"
 
 
+def test_whoever_may_see_a_document_can_delete_it_and_nobody_else(tmp_path):
+    row = {"_id": "a", "text": "alpha", "tenant": "x", "roles": ["staff"]}
+    (tmp_path / "c.jsonl").write_text(f'{json.dumps(row)}\n{{"_id": "b", "text": "beta"}}\n', encoding="utf-8")
+    index = str(tmp_path / "x.db")
+    printed("index", str(tmp_path / "c.jsonl"), "--out", index)
+    assert "'a'" in refused(run("index", "--update", index, "--delete", "a"), 2)
+    who = ["--tenant", "x", "--role", "staff"]
+    assert printed("index", "--update", index, "--delete", "a", *who)["changes"]["deleted"] == 1
+    assert b"alpha" not in (tmp_path / "x.db").read_bytes()
+    assert "--delete" in refused(run("index", str(tmp_path / "c.jsonl"), "--update", index, *who), 2)
+
+
 def test_an_unknown_document_to_delete_is_a_fault_of_the_call_and_nothing_is_deleted(tmp_path):
     index = tmp_path / "x.db"
     printed("index", rows(tmp_path / "c.jsonl", ("a", "x"), ("b", "y")), "--out", str(index))
