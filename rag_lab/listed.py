@@ -115,7 +115,7 @@ class PostingIndex(LiveIndex):
         known = {term: wanted[term] for term in found}
         total = self._total(wanted)
         if k is None or whole_number("k", k, 1) and self._few(known, sum(found.values())):
-            scored = self._one_by_one(known, k, total)
+            scored = self._one_by_one(known, found, k, total)
         else:
             scored = self._bounds.best(known, min(k, self.live.count), total, self._unit(wanted))
         ids = self.ids
@@ -131,12 +131,14 @@ class PostingIndex(LiveIndex):
         from .bounds import Bounds   # here, for a small corpus does without
         return Bounds(self)
 
-    def _one_by_one(self, known: Mapping[Hashable, int], k: int | None, total) -> list[tuple[int, float]]:
+    def _one_by_one(self, known: Mapping[Hashable, int], dfs: Mapping[Hashable, int], k: int | None,
+                    total) -> list[tuple[int, float]]:
         """[(number, score)] of the live units that hold one of these terms; of those among the k best if `k` is given.
 
         Which these are, plain sums tell but for their rounding; exact scores are made of those alone that come so far.
         """
-        columns, sizes = sorted([self._column(*one) for one in known.items()], key=len), self.postings.sizes
+        columns, sizes = [self._column(term, count, dfs[term]) for term, count in known.items()], self.postings.sizes
+        columns.sort(key=len)
         sums = dict(columns[-1]) if columns else {}   # the longest as a whole
         get = sums.get
         for column in columns[:-1]:
@@ -155,9 +157,8 @@ class PostingIndex(LiveIndex):
         sizes = self.postings.sizes
         return {number: self._bound(added, sizes[number]) for number, added in sums.items()}
 
-    def _column(self, term: Hashable, count: int) -> dict[int, float]:
-        """{number: what a term adds to its score} of the live units that hold a term; kept if they are few."""
-        df = self.df(term)
+    def _column(self, term: Hashable, count: int, df: int) -> dict[int, float]:
+        """{number: what a term adds to its score} of the `df` live units that hold a term; kept if they are few."""
         make = self._shortest if df <= SHORT else self._short if df <= FEW_POSTINGS else self._make_parts
         return make(term, count)
 
