@@ -44,6 +44,7 @@ def rank(whole, query, k):
 # --- in the process that asks -----------------------------------------------------------------------------------------
 
 def main() -> int:
+    """Read the arguments, search, print; returns the exit code."""
     args = arguments()
     try:
         print_json(search(args.corpus, args.query, whole_number("k", args.k, 1), whole_number("shards", args.shards, 1)))
@@ -54,6 +55,7 @@ def main() -> int:
 
 
 def search(name: str, query: str, k: int, shards: int) -> dict:
+    """The document that is printed: the counts of all shards together, and the k best units."""
     corpus = load_corpus(shipped("corpus").get(name, name))
     settings = (corpus.settings.analyzer, corpus.settings.chunker, corpus.settings.k1, corpus.settings.b)
     catalog = Catalog(corpus.documents, corpus.settings.clock)
@@ -81,6 +83,7 @@ def ask(pools: list, function, *given) -> list:
 
 
 def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
     parser = argparse.ArgumentParser(description="One search over shards in processes of their own.", allow_abbrev=False)
     parser.add_argument("--corpus", default="handbook", metavar="NAME|PATH")
     parser.add_argument("--query", required=True, metavar="TEXT")
@@ -90,6 +93,7 @@ def arguments() -> argparse.Namespace:
 
 
 def print_json(document: dict) -> None:
+    """Print a document as the package prints its own: UTF-8, LF."""
     sys.stdout.buffer.write(canonical_json(document).encode("utf-8"))
 
 

@@ -193,6 +193,7 @@ def _markdown_rows(root: str, name: str, faults: list[Fault]) -> list[_Row]:
 def _markdown_files(root: str, faults: list[Fault]) -> list[str]:
     """The paths of the Markdown files below a folder, hidden ones aside; a folder that cannot be read is a fault."""
     def unreadable(error: OSError) -> None:
+        """Take note of a folder that cannot be read."""
         rule = f"the folder cannot be read ({error.strerror})"
         faults.append(Fault(error.filename, None, rule, "allow it, or move it away"))
 

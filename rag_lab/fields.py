@@ -98,6 +98,7 @@ def version_key(version: str) -> tuple[int, ...]:
 def one_of(*allowed: str):
     """A reader for a field that has only these values."""
     def read(value) -> str:
+        """The value, if it is one of them."""
         if value not in allowed:
             raise BadField(f"{value!r} is not one of {', '.join(allowed)}", "write one of them")
         return value
@@ -144,6 +145,7 @@ def hex_digest(value) -> str:
 def number(least: float, most: float = math.inf):
     """A reader for a field that holds a finite number in a range."""
     def read(value) -> float:
+        """The value, if it is such a number."""
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most \
                 or math.isinf(value):
             raise BadField(f"{value!r} is not a number from {least} to {most}", "write a number in that range")

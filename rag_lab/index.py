@@ -78,6 +78,7 @@ def best_first(scored: Iterable[tuple[str, float]], k: int | None) -> list[tuple
     [('c', 2.0), ('a', 1.0)]
     """
     def order(row):
+        """By falling score, then by id."""
         return -row[1], row[0]
 
     found = list(scored)

@@ -130,6 +130,7 @@ class Lab:
                                self.analyzer.term_set)
 
         def work() -> Outcome:
+            """Answer the query without a look into the cache."""
             outcome = retrieve.run(query, scope, self.catalog, parts, settings)
             return outcome._replace(receipt=self.receipt(settings, scope))
 

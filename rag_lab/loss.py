@@ -127,6 +127,7 @@ def _floor(support: float) -> str:
 def _enough(outcome: Outcome, rankings: Rankings, doc_id: str, owner: Mapping[str, str]) -> int:
     """A pool that lets the document through recall and fusion: its fused rank moves with the pool, so the fusion is tried."""
     def passes(pool: int) -> bool:
+        """Whether the document is among the first of the fusion of so many candidates a channel."""
         lists = [[chunk_id for chunk_id, _ in ranking[:pool]] for ranking in rankings.values()]
         fused = lists[0] if len(lists) == 1 else [one for one, _ in fusion.rrf(lists, outcome.settings.rrf_k)]
         place = _place(fused, doc_id, owner)

@@ -73,6 +73,7 @@ def second_channel(seams: Seams, texts: Iterable[tuple[str, str]]) -> LiveIndex:
         return External(texts, seams.retriever, f"retriever {seams.names['retriever']!r}")
 
     def encode(text: str):
+        """What the user's encoder makes of a text, checked."""
         source = f"encoder {seams.names['encoder']!r}"
         return checked_vector(_call(source, seams.encoder, text), source)
 
@@ -164,6 +165,7 @@ def reranker(seams: Seams, own: rerank.Look) -> rerank.Look:
     source = f"reranker {seams.names['reranker']!r}"
 
     def look(asked: Asked, candidate: Candidate, chunk: Chunk, document: Document) -> SeamParts:
+        """The user's score of a candidate, and the support that the corpus's own look gives it."""
         score = _call(source, seams.reranker, asked.query, chunk.text)
         if not is_finite(score):
             raise UsageError(f"{source} returned {score!r}; it must return a finite number")

@@ -370,7 +370,7 @@ class StoredIds(Sequence):
     MANY = 512
 
     def __init__(self, postings: StoredPostings):
-        self._postings, self._known, self._all = postings, {}, None
+        self._postings, self._known = postings, {}
 
     def __len__(self) -> int:
         return len(self._postings.sizes)

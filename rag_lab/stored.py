@@ -11,14 +11,13 @@ from typing import Iterator, NamedTuple
 
 from .bm25 import Bm25
 from .catalog import RULES, Catalog, Live, document_row
-from .chunking import CHUNKERS, chunk_row, searchable
+from .chunking import CHUNKERS, searchable
 from .corpus import CorpusSettings
 from .errors import UsageError
 from .files import digest
 from .index import LiveIndex, Selection
 from .lab import Lab, find, shipped
-from .model import Chunk, Document, Fact, Scope, Tombstone
-from .postings import Postings
+from .model import Chunk, Document, Fact, Scope
 from .store import Store, StoredPostings
 from .sums import added, share, sum_digest
 

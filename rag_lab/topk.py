@@ -73,6 +73,7 @@ def split(plans: Sequence[Plan], blocks: Sequence[Block], live: Sequence[int], k
     parts = [plan.part for plan in plans]
 
     def score(times: Sequence[int], size: int) -> float:
+        """The exact score of a unit of this size in which the terms stand so often."""
         return formula.total([part(often, size) for part, often in zip(parts, times) if often], size)
 
     bounds = list(map(sum, zip(*(plan.best for plan in plans))))
@@ -92,6 +93,7 @@ def _split_block(block: Block, live: int, rows: Sequence[tuple], most: Sequence[
     times = [0] * last            # how often each term stands in the units of the class at hand
 
     def visit(at: int, units: int, bound: float) -> None:
+        """Split `units`, which are alike in the terms before `at`, by the others; `bound`: what those before add at most."""
         if at == last:
             _take(block, units, times, best, sizes, score)
             return
@@ -186,9 +188,11 @@ def _add_up_piece(pieces: Sequence[Piece], start: int, grid: float, best: Best, 
     row = sum([lanes.halved(piece.row, halvings) for piece in pieces])
 
     def lane_of_bar() -> int:
+        """The least sum of a unit that may reach the bar."""
         return max(1, math.ceil((best.bar * grid + lift) / (1 << halvings)))
 
     def take(found: int) -> None:
+        """Score the units whose lanes are marked."""
         units = lanes.marked(found)
         numbers = [start + unit for unit in units]
         parts_of_units = zip(*[[get(unit, 0.0) for unit in units] for get in columns])

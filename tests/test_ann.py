@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from rag_lab.ann.binary import Codes, bits, plane_signs, projections
+from rag_lab.ann.binary import Codes, plane_signs, projections
 from rag_lab.ann.filters import measure_filters, one_in, partition, search_filtered
 from rag_lab.ann.graph import Graph, level_of, spread, walk
 from rag_lab.ann.line import line_walks
@@ -21,7 +21,6 @@ from rag_lab.ann.subject import subject_of
 from rag_lab.errors import UsageError
 from rag_lab.files import canonical_json
 from rag_lab.hashed import Hashed, embed
-from rag_lab.text import terms
 
 SEEDS = range(12)
 every_seed = pytest.mark.parametrize("seed", SEEDS)

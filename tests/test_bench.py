@@ -10,7 +10,7 @@ from collections import Counter
 
 import pytest
 from support import ROOT, output_under_hash_seed, plain_bm25, plain_cosines, random_query, random_units
-from test_cli import printed, refused, run
+from test_cli import refused, run
 
 from rag_lab.bench import fts5, live_set, peers, plain
 from rag_lab.bench.agreement import agreement, overlap, same_scores

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 from support import answers, write_rows
 
-from rag_lab import DataError, UsageError
+from rag_lab import DataError
 from rag_lab.building import build_index, update_index
 from rag_lab.store import REBUILD, Store, seal, sum_of_file
 from rag_lab.stored import StoredLab

@@ -75,6 +75,7 @@ class Space:
         features, weights, squares = self.features, self.weights, self.squares
 
         def near(at: int) -> float:
+            """How near the unit at a position lies to the vector."""
             dot = sum(map(mul, weights[at], map(weight_of, features[at])))
             return dot * abs(dot) / (square * squares[at])   # `nearness`, without the call: this runs millions of times
         return near

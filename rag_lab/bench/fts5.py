@@ -34,6 +34,7 @@ def build(units: Sequence[tuple[str, Sequence[str]]], folder: str) -> Built:
     connection, open_seconds = timed(lambda: _open(path))
 
     def search(query: Sequence[str], k: int) -> Found:
+        """The k best rows for the terms of a query, any of which may stand in them."""
         wanted = " OR ".join([f'"{names[term]}"' for term in query if term in names])
         return [(ids[row - 1], -rank) for row, rank in connection.execute(ASK, (wanted, k))] if wanted else []
 

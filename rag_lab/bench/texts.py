@@ -84,6 +84,7 @@ def lottery(seed: int) -> Callable[[int], int]:
     state = seed
 
     def draw(below: int) -> int:
+        """The next number, from 0 up to but not including `below`."""
         nonlocal state
         state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
         return (state >> 32) % below

@@ -131,6 +131,7 @@ def other_tenant_grows(added: int = ADDED) -> dict:
     neighbours = lab.scope._replace(tenant=OTHER_TENANT)
 
     def look() -> tuple[dict, int, list]:
+        """What the callers are told, what a neighbour may see, and what an index over everything would rank."""
         return ({name: told(lab, scope) for name, scope in callers.items()},
                 len(lab.catalog.eligible(neighbours).documents),
                 lab.bm25.over(tuple(sorted(lab.chunks.by_id))).search(QUERY, TOP))

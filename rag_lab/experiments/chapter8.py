@@ -295,6 +295,7 @@ def _variant_row(doc_ids: Sequence[str], case: Case) -> dict:
 def _variants(lab: Lab, case: Case) -> dict[str, list[str]]:
     """variant -> the documents of its three best chunks."""
     def ranked(**switches) -> list[str]:
+        """The documents of the best chunks with these settings, best first."""
         outcome = lab.search(case.query, scope=scope_of(case.scope), threshold=0.0, **switches)
         return [hit.candidate.doc_id for hit in (*outcome.results, *outcome.closest)]
 
